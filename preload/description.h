@@ -1,0 +1,89 @@
+/*
+ * Descriptions: what is known of an open file description that this process has descriptors of.
+ *
+ * A description is named by a handle, (generation << 32 | index): handles are never used twice
+ * within 2^30 generations of one record, so that a stale handle is recognised, not obeyed. Records
+ * are never freed, only used again.
+ *
+ * A description is made when it is first needed: by dup (both numbers must come to know the same
+ * regions), or when a second small mapping shows that its file is worth a look. Then its descriptor
+ * is asked, once, what file it is and what may be done with it (description_resolve): three system
+ * calls.
+ *
+ * Reference counting: `references` is the number of entries of the descriptor table (fd.h) that
+ * hold the handle. The last one to go ends the regions.
+ *
+ * Synchronization: `generation` and `references` are atomic. What resolve finds out is written
+ * under LOCK_VIEWS before `policy` (release) and constant until the generation changes. `layers`
+ * is changed under LOCK_VIEWS and read at any moment.
+ */
+#ifndef DESCRIPTION_H
+#define DESCRIPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region.h"
+#include "stats.h"
+#include "sys.h"
+
+enum policy {
+	POLICY_UNRESOLVED,
+	POLICY_PASS,  /* nothing can be done with it, for `reason` */
+	POLICY_SERVE, /* its file may have regions */
+};
+
+struct description {
+	/* Hot: read by every mapping. */
+	uint32_t generation;
+	uint8_t policy; /* enum policy */
+	uint8_t reason; /* enum reason, with POLICY_PASS */
+	uint8_t access; /* O_RDONLY or O_RDWR */
+	bool seen;	/* a small mapping of it was passed through */
+	struct region *layers[KIND_COUNT];
+	/* Proof that a descriptor still is this description. */
+	uint64_t device;
+	uint64_t inode;
+	/* Cold. */
+	bool moves_atime; /* on a file system mounted relatime */
+	bool huge_tmpfs;
+	uint8_t layer_count[KIND_COUNT];
+	int32_t references;
+	int fd; /* a number that was this description's when last used; to be proved */
+	uint32_t index;
+	uint32_t free_next; /* index of the next free record */
+};
+
+/* How many regions of one kind a description may have at once. */
+#define MOST_LAYERS 64
+
+/* A new description with one reference, unresolved; its handle, or 0 if there is no memory. No
+ * lock, no system call but for memory. */
+uint64_t description_new(void);
+
+/* The record that a handle names, or NULL if it is over (or the handle is 0). */
+struct description *description_at(uint64_t handle);
+
+/* One more entry holds the handle; false if the description is over. */
+bool description_hold(uint64_t handle);
+/* One entry less. The last one ends the regions that have no views. */
+void description_drop(uint64_t handle);
+
+/* Asks the descriptor what its file is, and decides what may be done with it. The caller holds a
+ * reference, so that the record can't begin again meanwhile. */
+void description_resolve(struct description *d, int fd);
+
+/* Proves by fstat that `fd` still is this description. REASON_none if so and it may be served;
+ * REASON_atime if the kernel would move the file's access time now, so that one real call must be
+ * let through; REASON_descriptor if it is another file. *ret_size: the file's size, bytes. */
+enum reason description_prove(const struct description *d, int fd, uint64_t *ret_size);
+
+/* Adds a region in front of a kind's layers. Caller holds LOCK_VIEWS. */
+void description_add_layer(struct description *d, struct region *region);
+
+/* Ends all regions that have no view, whosever they are, to make room at the mapping limit or in
+ * the address space; returns how many. */
+unsigned int description_relieve(void);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * The descriptor table: what is known of each descriptor number of this process.
+ *
+ * A number is *tracked* from the hooked call that made it to the hooked call that ends it. Some
+ * ends are always missed (a close inside libc, the system call itself, a plugin bound past us), so
+ *   - every hooked call that returns a number clears what was known of it, and
+ *   - what is known is proved again by fstat, at most once a clock tick while it is used.
+ * A number that was never seen being made is proved at each use.
+ *
+ * An entry is one word, the state, and the tick of its last proof:
+ *
+ *    63        62      61 . . . 32  31 . . . . 0
+ *    tracked   seen    generation   index            (the last two: a description's handle, or 0)
+ *
+ * `seen`: a small mapping of it was passed through; a second one is worth a description.
+ *
+ * The table has two levels, leaves of 65,536 entries that are made when first needed and never
+ * given back, so there is no limit on numbers and no cost for the ones not used.
+ *
+ * Synchronization: entries are atomic words. An entry that holds a handle holds a reference to the
+ * description. The number's end clears the entry *before* the kernel frees the number: after that
+ * another thread may have been given it.
+ *
+ * All of these do nothing while the library is not active and in a vfork child, whose descriptors
+ * are not the ones in this table.
+ */
+#ifndef FD_H
+#define FD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FD_TRACKED ((uint64_t)1 << 63)
+#define FD_SEEN ((uint64_t)1 << 62)
+#define FD_HANDLE (FD_SEEN - 1)
+
+struct fd_entry {
+	uint64_t state;
+	uint64_t tick;
+};
+
+/* The entry of a number; NULL if it is negative or there is no leaf. */
+struct fd_entry *fd_find(int fd);
+/* The same, making the leaf; NULL if it is negative or there is no memory. */
+struct fd_entry *fd_make(int fd);
+
+/* A hooked call made this number by name. Negative: nothing. */
+void fd_opened(int fd);
+/* Whatever was known of this number is void: it is about to be closed or replaced, or a call that
+ * makes descriptors we don't care for has returned it. Negative: nothing. */
+void fd_forget(int fd);
+/* The same for first … last, both included. */
+void fd_forget_range(unsigned int first, unsigned int last);
+/* `to` was made as a copy of `from` (and forgotten before that, if it was in use). */
+void fd_duplicated(int from, int to);
+/* From now on numbers mean different things to different threads: nothing is tracked again. */
+void fd_stop_tracking(void);
+
+/* Swaps the handle into an entry that still has the state `seen`; false if it changed. The entry
+ * takes over the caller's reference. */
+bool fd_attach(struct fd_entry *entry, uint64_t seen, uint64_t handle);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * The library's beginning and end.
+ *
+ * The constructor is the table of contents: bind, read the configuration, watch for forks, count.
+ * Until it has run every hook passes through (config.active is false). There is no destructor but
+ * the report: hooks stay valid until the process is gone, and nothing at exit can hang.
+ */
+#include <pthread.h>
+#include <stddef.h>
+
+#include "config.h"
+#include "lock.h"
+#include "log.h"
+#include "next.h"
+#include "report.h"
+#include "stats.h"
+
+static void fork_child(void)
+{
+	lock_fork_child();
+	stats_begin();
+}
+
+/* glibc hands argc, argv and envp to constructors. */
+__attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
+{
+	next_bind_all();
+	log_begin();
+	config_read(environment, argc > 0 ? argv[0] : NULL);
+	if (!config.active)
+		return;
+	stats_begin();
+	pthread_atfork(lock_fork_prepare, lock_fork_parent, fork_child);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	report_write();
+	stats_report();
+}

@@ -1,0 +1,236 @@
+/* What the estate knows of each of its pages: bits, counts, marks and owners (estate.h). */
+#include "estate.h"
+#include "mem.h"
+#include "region.h"
+#include "sys.h"
+
+/* A GiB of the estate has one of these. */
+#define CHUNK_SHIFT 30
+#define CHUNKS 1024
+
+struct chunk {
+	uint64_t *bits;	  /* one a page */
+	uint32_t *owners; /* region index of each slot */
+	uint16_t *counts; /* views of each page, in shared regions */
+	uint8_t *marks;	  /* enum mark of each page */
+};
+
+static struct chunk chunks[CHUNKS];
+
+/* A page shared by more views than this passes through. */
+#define COUNT_FULL 65535
+
+static inline size_t chunk_pages(void)
+{
+	return (size_t)1 << (CHUNK_SHIFT - estate.page_shift);
+}
+
+static inline struct chunk *chunk_of(size_t page)
+{
+	return &chunks[page >> (CHUNK_SHIFT - estate.page_shift)];
+}
+
+static inline size_t within(size_t page)
+{
+	return page & (chunk_pages() - 1);
+}
+
+static inline uint64_t *word_of(size_t page)
+{
+	return &chunk_of(page)->bits[within(page) / 64];
+}
+
+/* The bits of one word that belong to [page, end). */
+static inline uint64_t mask_of(size_t page, size_t end)
+{
+	uint64_t mask = ~(uint64_t)0 << page % 64;
+	size_t left = end - (page & ~(size_t)63);
+
+	return left < 64 ? mask & (((uint64_t)1 << left) - 1) : mask;
+}
+
+static inline size_t next_word(size_t page)
+{
+	return (page | 63) + 1;
+}
+
+bool pages_claim(size_t first, size_t count)
+{
+	size_t end = first + count;
+
+	for (size_t page = first; page < end; page = next_word(page)) {
+		uint64_t *word = word_of(page);
+		uint64_t mask = mask_of(page, end);
+		uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+		do {
+			if ((seen & mask) != 0) {
+				if (page > first)
+					pages_unclaim(first, page - first);
+				return false;
+			}
+		} while (!__atomic_compare_exchange_n(word, &seen, seen | mask, true,
+						      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	}
+	return true;
+}
+
+void pages_unclaim(size_t first, size_t count)
+{
+	size_t end = first + count;
+
+	for (size_t page = first; page < end; page = next_word(page))
+		__atomic_fetch_and(word_of(page), ~mask_of(page, end), __ATOMIC_SEQ_CST);
+}
+
+static inline uint16_t *count_of(size_t page)
+{
+	return &chunk_of(page)->counts[within(page)];
+}
+
+bool pages_share(size_t first, size_t count)
+{
+	for (size_t page = first; page < first + count; page++) {
+		uint16_t *cell = count_of(page);
+		uint16_t seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
+
+		do {
+			if (seen == COUNT_FULL) {
+				pages_unshare(first, page - first);
+				return false;
+			}
+		} while (!__atomic_compare_exchange_n(cell, &seen, (uint16_t)(seen + 1), true,
+						      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	}
+	return true;
+}
+
+void pages_unshare(size_t first, size_t count)
+{
+	for (size_t page = first; page < first + count; page++) {
+		uint16_t *cell = count_of(page);
+		uint16_t seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
+
+		/* 0: a program may unmap what is not mapped. */
+		while (seen != 0 &&
+		       !__atomic_compare_exchange_n(cell, &seen, (uint16_t)(seen - 1), true,
+						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		}
+	}
+}
+
+static size_t find_by_count(size_t first, size_t end, bool claimed)
+{
+	while (first < end && (__atomic_load_n(count_of(first), __ATOMIC_SEQ_CST) != 0) != claimed)
+		first++;
+	return first;
+}
+
+size_t pages_find(size_t first, size_t count, bool claimed, bool shared)
+{
+	size_t end = first + count;
+
+	if (shared)
+		return find_by_count(first, end, claimed);
+	for (size_t page = first; page < end; page = next_word(page)) {
+		uint64_t word = __atomic_load_n(word_of(page), __ATOMIC_SEQ_CST);
+		uint64_t found = (claimed ? word : ~word) & mask_of(page, end);
+
+		if (found != 0)
+			return (page & ~(size_t)63) + (size_t)__builtin_ctzll(found);
+	}
+	return end;
+}
+
+unsigned int pages_most_shared(size_t first, size_t count)
+{
+	unsigned int most = 0;
+
+	for (size_t page = first; page < first + count; page++) {
+		unsigned int n = __atomic_load_n(count_of(page), __ATOMIC_RELAXED);
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+bool pages_prepare(size_t first, size_t count, bool shared)
+{
+	size_t slots = (size_t)1 << (CHUNK_SHIFT - estate.slot_shift);
+
+	for (size_t page = first; page < first + count; page = (page | (chunk_pages() - 1)) + 1) {
+		struct chunk *chunk = chunk_of(page);
+
+		if (chunk->bits == NULL)
+			chunk->bits = mem_pages(chunk_pages() / 8);
+		if (chunk->owners == NULL)
+			__atomic_store_n(&chunk->owners, mem_pages(slots * sizeof(uint32_t)),
+					 __ATOMIC_RELEASE);
+		if (shared && chunk->counts == NULL)
+			chunk->counts = mem_pages(chunk_pages() * sizeof(*chunk->counts));
+		if (chunk->bits == NULL || chunk->owners == NULL ||
+		    (shared && chunk->counts == NULL))
+			return false;
+	}
+	return true;
+}
+
+static inline uint32_t *owner_cell(size_t page)
+{
+	uint32_t *owners = __atomic_load_n(&chunk_of(page)->owners, __ATOMIC_ACQUIRE);
+
+	if (owners == NULL)
+		return NULL;
+	return &owners[within(page) >> (estate.slot_shift - estate.page_shift)];
+}
+
+struct region *estate_owner(size_t page)
+{
+	uint32_t *cell = owner_cell(page);
+
+	if (cell == NULL)
+		return NULL;
+	return region_at(__atomic_load_n(cell, __ATOMIC_ACQUIRE));
+}
+
+void pages_set_owner(size_t first, size_t count, uint32_t index)
+{
+	size_t slot_pages = (size_t)1 << (estate.slot_shift - estate.page_shift);
+
+	for (size_t page = first; page < first + count; page += slot_pages)
+		__atomic_store_n(owner_cell(page), index, __ATOMIC_RELEASE);
+}
+
+bool pages_mark(size_t first, size_t count, enum mark mark)
+{
+	for (size_t page = first; page < first + count; page++) {
+		struct chunk *chunk = chunk_of(page);
+
+		if (chunk->marks == NULL) {
+			if (mark == MARK_NONE)
+				continue;
+			chunk->marks = mem_pages(chunk_pages());
+			if (chunk->marks == NULL)
+				return false;
+		}
+		chunk->marks[within(page)] = (uint8_t)mark;
+	}
+	return true;
+}
+
+enum mark pages_mark_of(size_t page)
+{
+	struct chunk *chunk = chunk_of(page);
+
+	return chunk->marks == NULL ? MARK_NONE : (enum mark)chunk->marks[within(page)];
+}
+
+size_t pages_mark_run(size_t first, size_t end)
+{
+	enum mark mark = pages_mark_of(first);
+	size_t page = first;
+
+	while (page < end && pages_mark_of(page) == mark)
+		page++;
+	return page;
+}

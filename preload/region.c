@@ -1,0 +1,371 @@
+#include "region.h"
+
+#include <sys/mman.h>
+
+#include "budget.h"
+#include "config.h"
+#include "estate.h"
+#include "lock.h"
+#include "mem.h"
+#include "sys.h"
+
+/* Records are made 512 at a time; an index names both. */
+#define BATCH 512
+#define BATCHES 1024
+
+static struct region *batches[BATCHES];
+static uint32_t record_count = 1; /* index 0 is nobody */
+static struct region *free_records;
+
+/* Files of this size and more are placed so that huge page-table entries can map them. */
+#define HUGE_FILE ((uint64_t)2 << 20)
+/* Room for a file to grow in: a quarter of its size, up to this. */
+#define MOST_SLACK ((uint64_t)64 << 20)
+
+static const struct {
+	int prot;
+	int flags;
+} kinds[KIND_COUNT] = {
+	[KIND_READ_SHARED] = {PROT_READ, MAP_SHARED},
+	[KIND_READ_PRIVATE] = {PROT_READ, MAP_PRIVATE},
+};
+
+struct region *region_at(uint32_t index)
+{
+	if (index == 0)
+		return NULL;
+	return &__atomic_load_n(&batches[index / BATCH], __ATOMIC_ACQUIRE)[index % BATCH];
+}
+
+static struct region *new_record(void)
+{
+	struct region *region = free_records;
+
+	if (region != NULL) {
+		free_records = region->free_next;
+		return region;
+	}
+	if (record_count / BATCH >= BATCHES)
+		return NULL;
+	if (batches[record_count / BATCH] == NULL) {
+		struct region *batch = mem_pages(BATCH * sizeof(*batch));
+
+		if (batch == NULL)
+			return NULL;
+		__atomic_store_n(&batches[record_count / BATCH], batch, __ATOMIC_RELEASE);
+	}
+	region = &batches[record_count / BATCH][record_count % BATCH];
+	region->index = record_count++;
+	return region;
+}
+
+static void free_record(struct region *region)
+{
+	region->free_next = free_records;
+	free_records = region;
+}
+
+static bool map_nothing(void *addr, size_t length)
+{
+	void *p = kernel.map(addr, length, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	stats_add(COUNT_own_calls, 1);
+	return !sys_failed(p);
+}
+
+void region_put_nothing(size_t first, size_t pages)
+{
+	void *addr = estate_address(first);
+	size_t length = pages << estate.page_shift;
+	bool done = map_nothing(addr, length);
+
+	if (done)
+		return;
+	/* At the mapping limit even a whole replacement is refused. Taking the ballast back at
+	 * once succeeds: there is one mapping less than before. */
+	estate_drop_ballast();
+	done = map_nothing(addr, length);
+	estate_take_ballast();
+	/* Unreachable, then, but still the file's until the next region is placed here. */
+	if (!done)
+		kernel.protect(addr, length, PROT_NONE);
+}
+
+/* The bytes that a region for a file of this size should have. */
+static uint64_t extent_of(uint64_t size)
+{
+	uint64_t slack = size / 4 < MOST_SLACK ? size / 4 : MOST_SLACK;
+
+	if (config.tiny || size < HUGE_FILE)
+		return size;
+	return size + slack;
+}
+
+static enum placement placement_of(const struct region_request *request)
+{
+	if (request->size < HUGE_FILE || config.tiny)
+		return PLACE_PACKED;
+	return request->huge_tmpfs ? PLACE_INCONGRUENT : PLACE_CONGRUENT;
+}
+
+static bool map_file(const struct region_request *request, size_t first, size_t pages)
+{
+	void *p = kernel.map(estate_address(first), pages << estate.page_shift,
+			     kinds[request->kind].prot, kinds[request->kind].flags | MAP_FIXED,
+			     request->fd, 0);
+
+	stats_add(COUNT_own_calls, 1);
+	return !sys_failed(p);
+}
+
+static void publish(struct region *region, const struct region_request *request, size_t first,
+		    size_t pages)
+{
+	/* Release, and acquire in region_claim: who reads one of these through a stale pointer sees
+	 * the new version too. */
+	__atomic_store_n(&region->first, first, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->pages, pages, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->file_page, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->shared, request->shared, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->owner, request->owner, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->next, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->marked, 0, __ATOMIC_RELAXED);
+	region->cursor = first;
+	region->kind = (uint8_t)request->kind;
+	pages_set_owner(first, pages, region->index);
+	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
+}
+
+struct region *region_create(const struct region_request *request, enum reason *ret_reason)
+{
+	struct region *region;
+	size_t first;
+	size_t pages;
+
+	if (!budget_allows_region()) {
+		*ret_reason = REASON_budget;
+		return NULL;
+	}
+	if (request->size > SIZE_MAX / 2 || !estate_reserve() ||
+	    !estate_take((size_t)extent_of(request->size), placement_of(request), &first, &pages)) {
+		*ret_reason = REASON_address_space;
+		return NULL;
+	}
+	region = new_record();
+	if (region == NULL || !pages_prepare(first, pages, request->shared)) {
+		if (region != NULL)
+			free_record(region);
+		estate_give(first, pages);
+		*ret_reason = REASON_memory;
+		return NULL;
+	}
+	if (!map_file(request, first, pages)) {
+		free_record(region);
+		estate_give(first, pages);
+		*ret_reason = REASON_refused;
+		return NULL;
+	}
+	publish(region, request, first, pages);
+	budget_regions(1);
+	stats_add(COUNT_regions_made, 1);
+	return region;
+}
+
+static inline bool claim_pages(bool shared, size_t first, size_t count)
+{
+	return shared ? pages_share(first, count) : pages_claim(first, count);
+}
+
+static inline void unclaim_pages(bool shared, size_t first, size_t count)
+{
+	if (shared)
+		pages_unshare(first, count);
+	else
+		pages_unclaim(first, count);
+}
+
+void *region_claim(struct region *region, uint64_t owner, size_t file_page, size_t count)
+{
+	uint32_t version = __atomic_load_n(&region->version, __ATOMIC_ACQUIRE);
+	size_t first = __atomic_load_n(&region->first, __ATOMIC_ACQUIRE);
+	size_t pages = __atomic_load_n(&region->pages, __ATOMIC_ACQUIRE);
+	size_t start = __atomic_load_n(&region->file_page, __ATOMIC_ACQUIRE);
+	bool shared = __atomic_load_n(&region->shared, __ATOMIC_ACQUIRE);
+	struct region *now;
+
+	if (file_page < start || count > pages || file_page - start > pages - count)
+		return NULL;
+	/* Before the claim, so that a stale record costs nothing; and again after it. */
+	if (__atomic_load_n(&region->state, __ATOMIC_ACQUIRE) != REGION_LIVE ||
+	    __atomic_load_n(&region->owner, __ATOMIC_ACQUIRE) != owner)
+		return NULL;
+	first += file_page - start;
+	if (!claim_pages(shared, first, count))
+		return NULL;
+	if (__builtin_expect(__atomic_load_n(&region->state, __ATOMIC_SEQ_CST) == REGION_LIVE &&
+				     __atomic_load_n(&region->version, __ATOMIC_SEQ_CST) == version,
+			     1))
+		return estate_address(first);
+	unclaim_pages(shared, first, count);
+	/* Whoever looked for views meanwhile may have taken ours for one. */
+	now = estate_owner(first);
+	if (now != NULL)
+		region_settle(now);
+	return NULL;
+}
+
+static inline bool is_live(const struct region *region)
+{
+	return __atomic_load_n(&region->state, __ATOMIC_SEQ_CST) == REGION_LIVE;
+}
+
+void region_unclaim(struct region *region, size_t first, size_t count)
+{
+	unclaim_pages(region->shared, first, count);
+	if (__builtin_expect(!is_live(region), 0))
+		region_settle(region);
+}
+
+void region_unclaim_locked(struct region *region, size_t first, size_t count)
+{
+	unclaim_pages(region->shared, first, count);
+	region_settle_locked(region);
+}
+
+/* Whether a view is left. A retired page is nobody's, and what the program put over a page does not
+ * need the file. Only an orphan's emptying may rely on the cursor: its pages are claimed no more.
+ */
+static bool has_views(struct region *region)
+{
+	size_t end = region->first + region->pages;
+	size_t page = region->state == REGION_ORPHAN ? region->cursor : region->first;
+
+	while (page < end) {
+		enum mark mark;
+
+		page = pages_find(page, end - page, true, region->shared);
+		if (page == end)
+			break;
+		mark = pages_mark_of(page);
+		if (mark == MARK_NONE || mark == MARK_CHANGED)
+			break;
+		page++;
+	}
+	region->cursor = page;
+	return page < end;
+}
+
+/* Takes the file out of the address space. What the program put over parts of it stays, and keeps
+ * the region's slots: they are in no region then. */
+static void vacate(struct region *region)
+{
+	size_t end = region->first + region->pages;
+	bool foreign = false;
+
+	for (size_t page = region->first, run; page < end; page = run) {
+		enum mark mark = pages_mark_of(page);
+
+		run = pages_mark_run(page, end);
+		if (mark == MARK_FOREIGN || mark == MARK_TAKEN) {
+			foreign = true;
+			continue;
+		}
+		region_put_nothing(page, run - page);
+		if (mark == MARK_NONE)
+			continue;
+		pages_mark(page, run - page, MARK_NONE);
+		unclaim_pages(region->shared, page, run - page);
+	}
+	pages_set_owner(region->first, region->pages, 0);
+	if (!foreign)
+		estate_give(region->first, region->pages);
+}
+
+static void finish(struct region *region)
+{
+	__atomic_fetch_add(&region->version, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&region->state, REGION_FREE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&region->owner, 0, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&region->marked, __ATOMIC_RELAXED) != 0) {
+		vacate(region);
+	} else {
+		region_put_nothing(region->first, region->pages);
+		pages_set_owner(region->first, region->pages, 0);
+		estate_give(region->first, region->pages);
+	}
+	budget_regions(-1);
+	free_record(region);
+}
+
+void region_orphan(struct region *region)
+{
+	__atomic_store_n(&region->state, REGION_CLOSING, __ATOMIC_SEQ_CST);
+	if (!has_views(region)) {
+		finish(region);
+		return;
+	}
+	/* A view that ends between that look and this store sees CLOSING, and waits for the lock
+	 * in region_settle. */
+	__atomic_store_n(&region->state, REGION_ORPHAN, __ATOMIC_SEQ_CST);
+}
+
+bool region_end_idle(struct region *region)
+{
+	__atomic_store_n(&region->state, REGION_CLOSING, __ATOMIC_SEQ_CST);
+	if (has_views(region)) {
+		__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
+		return false;
+	}
+	finish(region);
+	return true;
+}
+
+void region_settle_locked(struct region *region)
+{
+	if (__atomic_load_n(&region->state, __ATOMIC_SEQ_CST) == REGION_ORPHAN &&
+	    !has_views(region))
+		finish(region);
+}
+
+void region_settle(struct region *region)
+{
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+
+	region_settle_locked(region);
+	lock_drop(LOCK_VIEWS, hold);
+}
+
+bool region_mark(struct region *region, size_t first, size_t count, enum mark mark)
+{
+	size_t changed = 0;
+
+	for (size_t page = first; page < first + count; page++)
+		changed += (pages_mark_of(page) != MARK_NONE) != (mark != MARK_NONE);
+	if (!pages_mark(first, count, mark))
+		return false;
+	if (mark != MARK_NONE)
+		__atomic_fetch_add(&region->marked, changed, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_sub(&region->marked, changed, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+bool region_restore(struct region *region, size_t first, size_t count, int fd)
+{
+	uint64_t page = region->file_page + (first - region->first);
+	void *p = kernel.map(estate_address(first), count << estate.page_shift,
+			     kinds[region->kind].prot, kinds[region->kind].flags | MAP_FIXED, fd,
+			     page << estate.page_shift);
+
+	stats_add(COUNT_own_calls, 1);
+	if (sys_failed(p))
+		return false;
+	return region_mark(region, first, count, MARK_NONE);
+}
+
+void region_retire(struct region *region, size_t first, size_t count)
+{
+	region_put_nothing(first, count);
+	region_mark(region, first, count, MARK_RETIRED);
+}

@@ -1,0 +1,131 @@
+/*
+ * Regions: one kernel mapping of a whole file, for one kind of access, in the estate; and views,
+ * which are nothing but claims on a region's pages (estate.h).
+ *
+ *   description ── layers[kind] ──> region ──next──> region ──next──> …        newest first
+ *                                     │ first, pages (estate)   │ file_page
+ *                                     v                         v
+ *                            claimed pages = views        pages of the file
+ *
+ * A region belongs to one open file description, the one whose descriptor it was mapped with, and
+ * pins it in the kernel just as a mapping of the program's own would. So it serves no other
+ * description, not even of the same file, and it ends
+ *   - when its description's last descriptor is closed and no view is left, or
+ *   - when its last view ends, if that descriptor was closed before:
+ * a lock, a lease, ETXTBSY, a busy mount, a deleted file's blocks last exactly as long as they do
+ * without us.
+ *
+ * States:
+ *   FREE ──> LIVE ──close of the last descriptor──> CLOSING ──no view──> FREE
+ *                                                      │views       ^
+ *                                                      v            │ last view ends
+ *                                                    ORPHAN ────────┘
+ *
+ * Claiming a view takes no lock: claim the pages, then look again whether the region still is LIVE,
+ * of the same version and of the same description; if not, give the pages back. Releasing: write
+ * CLOSING, then look for claimed pages. Both are sequentially consistent, so one of the two sees
+ * the other. Giving pages back looks at the state afterwards, and whoever finds a region ORPHAN
+ * without views ends it.
+ *
+ * A region's record is never freed, only used again (with a new version), so that a stale pointer
+ * reads a region, if not the one it meant.
+ *
+ * Invariants:
+ * - Two live views never have a page in common, unless the region is `shared` from its birth.
+ * - `first`, `pages`, `file_page`, `kind`, `shared` are constant while the version is.
+ * - A page with a mark is claimed; `marked` counts them, and a region with marks takes the slow way
+ *   at each end of a view.
+ *
+ * Synchronization: `owner`, `state`, `version`, `next`, `marked` are atomic; everything changes
+ * under LOCK_VIEWS.
+ */
+#ifndef REGION_H
+#define REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "estate.h"
+#include "stats.h"
+
+/* The kinds of access; each has its own regions. */
+enum kind {
+	KIND_READ_SHARED,  /* A: PROT_READ, MAP_SHARED, read-only descriptor */
+	KIND_READ_PRIVATE, /* B: PROT_READ, MAP_PRIVATE */
+	KIND_COUNT,
+	KIND_NONE = KIND_COUNT
+};
+
+enum region_state { REGION_FREE, REGION_LIVE, REGION_CLOSING, REGION_ORPHAN };
+
+struct region {
+	uint64_t owner;	  /* handle of its description (description.h) */
+	uint32_t state;	  /* enum region_state */
+	uint32_t version; /* grows each time the record is used again */
+	size_t first;	  /* its first page in the estate */
+	size_t pages;	  /* of the mapping, slack included */
+	size_t file_page; /* the page of the file at `first` */
+	struct region *next;
+	size_t marked;	/* pages with a mark */
+	uint32_t index; /* region_at(index) is this; constant for good */
+	uint8_t kind;	/* enum kind */
+	bool shared;	/* views may have pages in common */
+	size_t cursor;	/* ORPHAN: no page before this one is claimed */
+	struct region *free_next;
+};
+
+/* The record of that index; NULL for 0. */
+struct region *region_at(uint32_t index);
+
+/* What a region is to be made of. */
+struct region_request {
+	uint64_t owner;
+	int fd;
+	enum kind kind;
+	bool shared;
+	bool huge_tmpfs;
+	uint64_t size; /* of the file, bytes */
+};
+
+/* Maps a region; NULL and a reason if that can't be. It is in no list yet. Caller holds
+ * LOCK_VIEWS. */
+struct region *region_create(const struct region_request *request, enum reason *ret_reason);
+
+/* Claims pages [file_page, file_page + count) of the file for a view; its address, or NULL if the
+ * region does not cover them, or they are in use, or the region is no longer `owner`'s. No lock,
+ * no system call: one or two atomic operations for up to 64 pages. */
+void *region_claim(struct region *region, uint64_t owner, size_t file_page, size_t count);
+
+/* Gives pages without marks back; ends an orphan. */
+void region_unclaim(struct region *region, size_t first, size_t count);
+/* The same; caller holds LOCK_VIEWS. */
+void region_unclaim_locked(struct region *region, size_t first, size_t count);
+
+/* The description is gone: ends the region, or leaves it to its last view. Caller holds
+ * LOCK_VIEWS. */
+void region_orphan(struct region *region);
+
+/* Ends a region if it has no view, orphan or not; false, and nothing done, if it has. The caller
+ * has seen to it that no list holds it, or will. Caller holds LOCK_VIEWS. */
+bool region_end_idle(struct region *region);
+
+/* Ends an orphan whose last view has ended. The second: caller holds LOCK_VIEWS. */
+void region_settle(struct region *region);
+void region_settle_locked(struct region *region);
+
+/* Makes marked pages what they were when the region was made, for the next view, and clears their
+ * marks; false if that failed. `fd` is a descriptor of the region's description. Caller holds
+ * LOCK_VIEWS. */
+bool region_restore(struct region *region, size_t first, size_t count, int fd);
+/* Makes marked pages unreachable, for good. Caller holds LOCK_VIEWS. */
+void region_retire(struct region *region, size_t first, size_t count);
+
+/* Marks pages, keeping `marked` right; false if there is no memory for it. Caller holds
+ * LOCK_VIEWS. */
+bool region_mark(struct region *region, size_t first, size_t count, enum mark mark);
+
+/* Puts PROT_NONE back where something was. */
+void region_put_nothing(size_t first, size_t pages);
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * Statistics: 64-bit counters, one for each class of cost, and one for each reason to pass a call
+ * through. Reported once a process, at its end, with one write(2): a JSON line appended to a file,
+ * or a summary for people on stderr (MAPCOALESCE_STATS).
+ *
+ * Synchronization: a thread counts in its own shard (threads share one only when there are more
+ * than SHARDS of them), with relaxed atomic additions: no two threads of a mapping loop write the
+ * same cache line. Sums are exact when the threads have stopped.
+ */
+#ifndef STATS_H
+#define STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* clang-format off: tables */
+/* Counters; the names are the JSON keys. */
+#define COUNTERS(X)                                                                                \
+	X(mmap_calls)	    /* calls of mmap and mmap64 */                                         \
+	X(mmap_views)	    /* of these, answered with a view */                                   \
+	X(munmap_calls)	    /* calls of munmap */                                                  \
+	X(munmap_views)	    /* of these, that ended views and made no system call */               \
+	X(read_calls)	    /* calls of read, pread, readv … */                                  \
+	X(read_mapped)	    /* of these, answered by a copy from a region */                       \
+	X(lseek_calls)	    /* calls of lseek */                                                   \
+	X(lseek_virtual)    /* of these, answered without a system call */                         \
+	X(streams)	    /* streams opened by name */                                           \
+	X(streams_mapped)   /* of these, read from a region at some time */                        \
+	X(streams_combined) /* of these, with combined writes at some time */                      \
+	X(bytes_mapped)	    /* bytes handed out as views or copied from regions */                 \
+	X(regions_made)	    /* regions mapped in all */                                            \
+	X(own_calls)	    /* system calls made for the library's own sake */
+
+/* Why a call was passed through; the names are the keys of the JSON object `passed`. */
+#define REASONS(X)                                                                                 \
+	X(none)	       /* it was not: never counted */                                             \
+	X(anonymous)   /* no file */                                                               \
+	X(fixed)       /* MAP_FIXED or MAP_FIXED_NOREPLACE */                                      \
+	X(hint)	       /* an address was asked for */                                              \
+	X(protection)  /* PROT_NONE, PROT_EXEC, or write-only */                                   \
+	X(writable)    /* a writable mapping (kinds C and D) */                                    \
+	X(flags)       /* some other flag */                                                       \
+	X(arguments)   /* length 0, offset not page-aligned: the kernel has the answer */          \
+	X(too_large)   /* longer than MAPCOALESCE_MAX_VIEW */                                      \
+	X(first)       /* the first small mapping of its file */                                   \
+	X(descriptor)  /* bad, or changed hands during the call */                                 \
+	X(access)      /* the descriptor's access mode does not allow it, or none of our kinds */  \
+	X(not_regular) /* not a regular file */                                                    \
+	X(atime)       /* the access time would move now: one real mmap moves it */                \
+	X(empty)       /* size 0: /proc and the like, or not written yet */                        \
+	X(filesystem)  /* network, FUSE, or one we don't know */                                   \
+	X(past_end)    /* beyond the end of the file and the slack behind it */                    \
+	X(layers)      /* the pages asked for are in use in every layer */                         \
+	X(address_space) /* RLIMIT_AS, or no room in the estate */                                 \
+	X(memory)	 /* no memory for our own records */                                       \
+	X(refused)	 /* the kernel refused the region */                                       \
+	X(budget)	 /* as many regions as we allow ourselves */                               \
+	X(locked)	 /* after mlockall(MCL_FUTURE) a region would be locked whole */           \
+	X(reentered)	 /* called while this thread was inside the library */                     \
+	X(child)	 /* a vfork child */                                                       \
+	X(mode)		 /* the mode is off */                                                     \
+	X(dry_run)	 /* would have been a view */
+/* clang-format on */
+
+enum counter {
+#define X(name) COUNT_##name,
+	COUNTERS(X)
+#undef X
+		COUNTER_COUNT
+};
+
+enum reason {
+#define X(name) REASON_##name,
+	REASONS(X)
+#undef X
+		REASON_COUNT
+};
+
+/* Counts. A few nanoseconds. */
+void stats_add(enum counter counter, uint64_t n);
+void stats_pass(enum reason reason);
+
+/* A view was handed out (mmap_views, bytes_mapped, and the number of live views) … */
+void stats_view_begins(uint64_t bytes);
+/* … and was given back by one munmap. */
+void stats_view_ends(void);
+
+/* The number of regions changed to `now`. Caller holds LOCK_VIEWS. */
+void stats_regions(uint64_t now);
+
+/* The number of mappings of the whole process, as far as known, is `now`. */
+void stats_vmas(uint64_t now);
+
+/* The name of a reason, as in the JSON object. */
+const char *stats_reason_name(enum reason reason);
+
+/* Whether statistics were asked for. */
+bool stats_wanted(void);
+
+/* Notes the time; called by the constructor, and in the child of a fork, whose counts start at
+ * nothing. */
+void stats_begin(void);
+
+/* Reports, the first time it is called. */
+void stats_report(void);
+
+/* Sums over all shards. */
+uint64_t stats_sum(enum counter counter);
+uint64_t stats_passed(enum reason reason);
+uint64_t stats_views_live(void);
+uint64_t stats_views_peak(void);
+
+#endif

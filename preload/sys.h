@@ -1,0 +1,112 @@
+/*
+ * The kernel, as this library sees it.
+ *
+ * Everything below the hooks that makes a system call for the library's own sake makes it through
+ * `kernel`, one structure of functions: the unit tests put fakes in it, let the n-th call fail and
+ * set the clock by hand. A call that passes a program's request on goes through next.h instead, so
+ * that other preloads see it.
+ *
+ * Preconditions of all: none but those of the system call itself. Results: 0 or a value, -errno on
+ * failure; a pointer result carries -errno too (sys_failed, sys_error). errno is never touched:
+ * only the entry points know it.
+ *
+ * Raw calls, not libc's functions, because several of libc's names are our own hooks, and because
+ * fstat has no name that exists in all versions of glibc (2.33 changed it).
+ */
+#ifndef SYS_H
+#define SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__LP64__)
+#include "arch/x86_64/sys_call.h"
+#elif defined(__i386__)
+#include "arch/i386/sys_call.h"
+#elif defined(__aarch64__)
+#include "arch/aarch64/sys_call.h"
+#else
+#error "no arch/MACHINE/sys_call.h for this machine: it needs sys_call() and the vfork stub"
+#endif
+
+#ifdef _FILE_OFFSET_BITS
+#error "must be built without _FILE_OFFSET_BITS: it renames the functions that are hooked"
+#endif
+
+/* What fstat says of a descriptor's file, as far as we ask. */
+struct file_stat {
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size; /* bytes */
+	int64_t atime; /* nanoseconds since 1970 */
+	int64_t mtime;
+	int64_t ctime;
+	uint32_t mode; /* st_mode */
+};
+
+/* What fstatfs says, as far as we ask. */
+struct filesystem {
+	uint32_t type;	/* a magic number of linux/magic.h */
+	uint32_t flags; /* ST_* bits of statvfs(3) */
+};
+
+struct kernel {
+	/* mmap(2); `offset` in bytes, a multiple of the page size. */
+	void *(*map)(void *addr, size_t length, int prot, int flags, int fd, uint64_t offset);
+	int (*unmap)(void *addr, size_t length);
+	int (*protect)(void *addr, size_t length, int prot);
+	int (*advise)(void *addr, size_t length, int advice);
+	/* mremap(2). */
+	void *(*remap)(void *addr, size_t old, size_t new, int flags, void *to);
+	/* fstat(2). */
+	int (*stat)(int fd, struct file_stat *ret_stat);
+	/* fstatfs(2). */
+	int (*filesystem)(int fd, struct filesystem *ret_filesystem);
+	/* F_GETFL of fcntl(2): the access mode and status flags of the description. */
+	int (*status_flags)(int fd);
+	/* RLIM_INFINITY as UINT64_MAX; the soft limit of RLIMIT_AS. */
+	uint64_t (*address_limit)(void);
+	/* A clock that ticks every few milliseconds and costs a few nanoseconds to read
+	 * (CLOCK_MONOTONIC_COARSE, served by the vDSO). Its unit is unspecified; only equality
+	 * matters. Never 0. */
+	uint64_t (*tick)(void);
+};
+
+extern struct kernel kernel;
+
+static inline bool sys_failed(const void *p)
+{
+	return (uintptr_t)p > (uintptr_t)-4096;
+}
+
+static inline int sys_error(const void *p)
+{
+	return (int)(intptr_t)p;
+}
+
+/* The size of a page, in bytes, and its logarithm: read once from the auxiliary vector. */
+size_t sys_page_size(void);
+unsigned int sys_page_shift(void);
+
+/* Blocks every signal, the ones libc keeps to itself too; returns the mask to give to
+ * sys_unblock_signals(). */
+uint64_t sys_block_signals(void);
+void sys_unblock_signals(uint64_t mask);
+
+/* futex(2), private: sleep while *word == value; wake one. */
+void sys_futex_wait(uint32_t *word, uint32_t value);
+void sys_futex_wake(uint32_t *word);
+
+int sys_getpid(void);
+/* readlink(2) into a string; its length, or -errno. ENAMETOOLONG if it does not fit. */
+int sys_readlink(const char *path, char *buffer, size_t size);
+int sys_open(const char *path, int flags, unsigned int mode);
+int sys_close(int fd);
+long sys_read(int fd, void *buffer, size_t size);
+long sys_write(int fd, const void *buffer, size_t size);
+/* getrusage(RUSAGE_SELF). */
+struct rusage;
+int sys_rusage(struct rusage *ret_usage);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * What the library keeps for each thread: eight bytes, initial-exec, so that they take none of the
+ * dynamic linker's spare static TLS to speak of and need no call to reach.
+ */
+#ifndef TLS_H
+#define TLS_H
+
+#include <stdint.h>
+
+struct tls {
+	/* Set by the vfork stubs (arch/MACHINE/vfork.S, which know that it stands first) while
+	 * this thread is a vfork child: it shares our memory, but not our descriptors, so the
+	 * descriptor tables must not be touched. */
+	uint8_t vfork_child;
+	/* Inside dlsym for our own sake: whatever it calls gets the fallback (next.c). */
+	uint8_t binding;
+	/* Lock ranks that this thread holds, one bit each (lock.c). */
+	uint8_t locks;
+	/* Inside a test point (test_point.h; test builds only). */
+	uint8_t in_test_point;
+	/* Which shard of the statistics this thread counts in, plus one; 0 = not yet chosen. */
+	uint32_t shard;
+};
+
+extern __thread struct tls tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#endif

@@ -1,0 +1,326 @@
+#include "view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "config.h"
+#include "description.h"
+#include "estate.h"
+#include "fd.h"
+#include "lock.h"
+#include "log.h"
+#include "region.h"
+#include "sys.h"
+#include "tls.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+/* The flags that change nothing for a read-only mapping of a file. */
+#define HARMLESS_FLAGS (MAP_TYPE | MAP_NORESERVE | MAP_FILE | MAP_POPULATE)
+
+/* Set by mlockall(MCL_FUTURE). */
+static bool locked_down;
+
+/* What is asked for, in pages of the file. */
+struct span {
+	enum kind kind;
+	size_t page;
+	size_t count;
+};
+
+/* Budget: a handful of loads, one clock reading, an atomic operation for each 64 pages, 30-40 ns
+ * with the statistics. */
+static inline void *claim(const struct description *d, uint64_t handle, const struct span *span)
+{
+	struct region *region = __atomic_load_n(&d->layers[span->kind], __ATOMIC_ACQUIRE);
+
+	/* A stale list may lead into another; it ends all the same. */
+	for (int i = 0; region != NULL && i < 2 * MOST_LAYERS; i++) {
+		void *p = region_claim(region, handle, span->page, span->count);
+
+		if (p != NULL)
+			return p;
+		region = __atomic_load_n(&region->next, __ATOMIC_ACQUIRE);
+	}
+	return NULL;
+}
+
+static inline enum kind kind_of(const struct view_request *request)
+{
+	return (request->flags & MAP_TYPE) == MAP_SHARED ? KIND_READ_SHARED : KIND_READ_PRIVATE;
+}
+
+/* A shared mapping of a writable descriptor can be made writable later: not one of our kinds. */
+static inline bool access_allows(const struct description *d, enum kind kind)
+{
+	return kind != KIND_READ_SHARED || d->access == O_RDONLY;
+}
+
+/* The claim stands if the number still means what it did: one that was closed meanwhile must get
+ * what the kernel says of it now. */
+static void *confirm(void *p, const struct fd_entry *entry, uint64_t state,
+		     const struct view_request *request, enum reason *ret_reason)
+{
+	if (__builtin_expect(__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) == state, 1)) {
+		stats_view_begins(request->length);
+		return p;
+	}
+	region_unclaim(estate_owner(estate_page(p)), estate_page(p), estate_pages(request->length));
+	*ret_reason = REASON_descriptor;
+	return NULL;
+}
+
+static void *map_slowly(const struct view_request *request, const struct span *span,
+			enum reason *ret_reason);
+
+void *view_map(const struct view_request *request, enum reason *ret_reason)
+{
+	unsigned int shift = sys_page_shift();
+	struct span span = {
+		.kind = kind_of(request),
+		.page = (size_t)(request->offset >> shift),
+		.count = (request->length + ((size_t)1 << shift) - 1) >> shift,
+	};
+	const struct fd_entry *entry = fd_find(request->fd);
+	const struct description *d;
+	uint64_t state;
+	void *p;
+
+	if (entry == NULL)
+		return map_slowly(request, &span, ret_reason);
+	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	d = description_at(state & FD_HANDLE);
+	if (d == NULL || __atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) != POLICY_SERVE ||
+	    !(state & FD_TRACKED) ||
+	    __atomic_load_n(&entry->tick, __ATOMIC_RELAXED) != kernel.tick() ||
+	    !access_allows(d, span.kind) || (request->flags & MAP_POPULATE) || tls.vfork_child)
+		return map_slowly(request, &span, ret_reason);
+	p = claim(d, state & FD_HANDLE, &span);
+	if (p == NULL)
+		return map_slowly(request, &span, ret_reason);
+	return confirm(p, entry, state, request, ret_reason);
+}
+
+enum reason view_excuse(const struct view_request *request)
+{
+	int type = request->flags & MAP_TYPE;
+
+	if (request->flags & MAP_ANONYMOUS)
+		return REASON_anonymous;
+	if (request->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		return REASON_fixed;
+	if (request->addr != NULL)
+		return REASON_hint;
+	if (request->fd < 0)
+		return REASON_descriptor;
+	if ((type != MAP_SHARED && type != MAP_PRIVATE) || (request->flags & ~HARMLESS_FLAGS))
+		return REASON_flags;
+	if (request->prot == (PROT_READ | PROT_WRITE))
+		return REASON_writable;
+	if (request->prot != PROT_READ)
+		return REASON_protection;
+	if (request->length == 0 || (request->offset & (sys_page_size() - 1)) != 0)
+		return REASON_arguments;
+	if (request->length > config.max_view)
+		return REASON_too_large;
+	if (request->offset > (uint64_t)INT64_MAX - request->length ||
+	    request->offset >> sys_page_shift() > SIZE_MAX / 2)
+		return REASON_arguments;
+	return REASON_none;
+}
+
+/* Notes that a small mapping passed; true if one had passed before, or need not. */
+static bool seen_before(struct fd_entry *entry, uint64_t state, struct description *d)
+{
+	if (config_program_shares())
+		return true;
+	if (d != NULL)
+		return __atomic_exchange_n(&d->seen, true, __ATOMIC_RELAXED);
+	if (state & FD_SEEN)
+		return true;
+	__atomic_compare_exchange_n(&entry->state, &state, state | FD_SEEN, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Whether the newest layer has the pages at all (in use, then), or the file has grown since. */
+static bool covers(const struct region *region, const struct span *span)
+{
+	return region != NULL && span->count <= region->pages &&
+	       span->page - region->file_page <= region->pages - span->count;
+}
+
+static unsigned int most_layers(void)
+{
+	return config.tiny ? 1 : MOST_LAYERS;
+}
+
+/* The bytes of the file that a new region must have for this request, or 0 if that is too far
+ * beyond the end. */
+static uint64_t bytes_wanted(const struct view_request *request, uint64_t size)
+{
+	uint64_t end = request->offset + request->length;
+
+	if (request->offset >= size || end > size + config.max_view)
+		return 0;
+	return end > size ? end : size;
+}
+
+/* One more layer, with the request's view in it. Caller holds LOCK_VIEWS and a reference. */
+static void *add_layer(struct description *d, const struct fd_entry *entry, uint64_t state,
+		       const struct view_request *request, const struct span *span, uint64_t size,
+		       enum reason *ret_reason)
+{
+	struct region_request wanted = {
+		.owner = state & FD_HANDLE,
+		.fd = request->fd,
+		.kind = span->kind,
+		.shared = config_program_shares(),
+		.huge_tmpfs = d->huge_tmpfs,
+		.size = bytes_wanted(request, size),
+	};
+	struct region *newest = d->layers[span->kind];
+	struct region *region;
+
+	if (wanted.size == 0 || d->layer_count[span->kind] >= most_layers()) {
+		*ret_reason = wanted.size == 0 ? REASON_past_end : REASON_layers;
+		return NULL;
+	}
+	region = region_create(&wanted, ret_reason);
+	if (region == NULL)
+		return NULL;
+	/* It is of the right file only if the number meant the same before and after. */
+	if (__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) != state) {
+		region_orphan(region);
+		*ret_reason = REASON_descriptor;
+		return NULL;
+	}
+	log_line("region %u: descriptor %d, kind %d, layer %d, %ju bytes at %zx%s", region->index,
+		 request->fd, (int)span->kind, d->layer_count[span->kind] + 1, wanted.size,
+		 (size_t)estate_address(region->first),
+		 newest != NULL && !covers(newest, span) ? ", the file has grown" : "");
+	description_add_layer(d, region);
+	return region_claim(region, wanted.owner, span->page, span->count);
+}
+
+/* What the number's file is was found out, now or before: serve it, if it may be served. */
+static void *serve(struct description *d, struct fd_entry *entry, uint64_t state,
+		   const struct view_request *request, const struct span *span,
+		   enum reason *ret_reason)
+{
+	uint64_t tick = kernel.tick();
+	uint64_t size = 0;
+	struct lock_hold hold;
+	void *p;
+
+	if (!access_allows(d, span->kind)) {
+		*ret_reason = REASON_access;
+		return NULL;
+	}
+	*ret_reason = description_prove(d, request->fd, &size);
+	if (*ret_reason == REASON_descriptor) {
+		/* Closed and used again where no hook saw it. */
+		fd_forget(request->fd);
+		return NULL;
+	}
+	if (*ret_reason == REASON_empty ||
+	    (*ret_reason == REASON_atime && d->layers[span->kind] != NULL))
+		return NULL;
+	__atomic_store_n(&entry->tick, tick, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->fd, request->fd, __ATOMIC_RELAXED);
+	p = claim(d, state & FD_HANDLE, span);
+	if (p == NULL) {
+		hold = lock_take(LOCK_VIEWS);
+		p = claim(d, state & FD_HANDLE, span);
+		if (p == NULL)
+			p = add_layer(d, entry, state, request, span, size, ret_reason);
+		lock_drop(LOCK_VIEWS, hold);
+	}
+	if (p != NULL)
+		p = confirm(p, entry, state, request, ret_reason);
+	/* What MAP_POPULATE would have done; its failures show nowhere either. */
+	if (p != NULL && (request->flags & MAP_POPULATE))
+		kernel.advise(p, request->length, MADV_POPULATE_READ);
+	return p;
+}
+
+/* The entry's description, with a reference for the caller; made if there is none. */
+static struct description *description_for(struct fd_entry *entry, uint64_t *state)
+{
+	uint64_t handle = *state & FD_HANDLE;
+
+	if (description_at(handle) == NULL) {
+		handle = description_new();
+		if (handle == 0)
+			return NULL;
+		if (!fd_attach(entry, *state, handle)) {
+			description_drop(handle);
+			return NULL;
+		}
+		*state = (*state & FD_TRACKED) | handle;
+	}
+	return description_hold(handle) ? description_at(handle) : NULL;
+}
+
+static void *map_slowly(const struct view_request *request, const struct span *span,
+			enum reason *ret_reason)
+{
+	struct fd_entry *entry;
+	struct description *d;
+	uint64_t state;
+	void *p = NULL;
+
+	if (tls.vfork_child || lock_held() || __atomic_load_n(&locked_down, __ATOMIC_RELAXED)) {
+		*ret_reason = tls.vfork_child ? REASON_child
+			      : lock_held()   ? REASON_reentered
+					      : REASON_locked;
+		return NULL;
+	}
+	*ret_reason = REASON_memory;
+	entry = fd_make(request->fd);
+	if (entry == NULL)
+		return NULL;
+	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	d = description_at(state & FD_HANDLE);
+	if ((d == NULL || d->policy == POLICY_UNRESOLVED) && !seen_before(entry, state, d)) {
+		*ret_reason = REASON_first;
+		return NULL;
+	}
+	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	d = description_for(entry, &state);
+	if (d == NULL)
+		return NULL;
+	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_UNRESOLVED)
+		description_resolve(d, request->fd);
+	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_SERVE)
+		p = serve(d, entry, state, request, span, ret_reason);
+	else
+		*ret_reason = (enum reason)d->reason;
+	description_drop(state & FD_HANDLE);
+	return p;
+}
+
+bool view_relieve(void)
+{
+	unsigned int ended;
+	int saved = errno;
+
+	if (!config.active || estate.base == 0 || tls.vfork_child || lock_held())
+		return false;
+	ended = description_relieve();
+	log_line("out of mappings or memory: %u idle regions ended", ended);
+	errno = saved;
+	return ended > 0;
+}
+
+void view_lock_down(void)
+{
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+
+	__atomic_store_n(&locked_down, true, __ATOMIC_RELAXED);
+	estate_shed();
+	lock_drop(LOCK_VIEWS, hold);
+}

@@ -1,0 +1,62 @@
+/*
+ * Views: the answers to mmap, and what becomes of calls on their addresses.
+ *
+ *   mmap ──> descriptor (fd.h) ──> description: proved? served? ──> layers ──> claim ──> address
+ *               │ nothing known       │ no                            │ no room
+ *               v                     v                               v
+ *            first small mapping: pass     resolve, prove, one more layer: under LOCK_VIEWS
+ *
+ * The way on top takes no lock and makes no system call but one fstat a clock tick.
+ */
+#ifndef VIEW_H
+#define VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stats.h"
+
+struct view_request {
+	void *addr;
+	size_t length;
+	int prot;
+	int flags;
+	int fd;
+	uint64_t offset;
+};
+
+/* Answers mmap with a view; NULL and the reason why it must be passed through. */
+void *view_map(const struct view_request *request, enum reason *ret_reason);
+
+/* Whether a request could ever become a view, by its arguments alone; REASON_none if so. */
+enum reason view_excuse(const struct view_request *request);
+
+/* munmap of a range that touches the estate: 0 or -errno. `unmap` is called for the parts that lie
+ * outside; it returns 0 or -errno. */
+int view_unmap(void *addr, size_t length, int (*unmap)(void *addr, size_t length));
+
+/* The program is about to change pages of the estate in a way that must not reach later views
+ * (protect, advise, lock): 0, or -ENOMEM if some of them are in no live view (natively not mapped)
+ * or are shared with another view and `excludes` is set. */
+int view_change(void *addr, size_t length, bool excludes);
+
+/* All of the range inside the estate is in live views: 0, else -ENOMEM. */
+int view_check(void *addr, size_t length);
+
+/* The program is about to map something of its own over pages of the estate (MAP_FIXED). After the
+ * call, tell whether it succeeded. 0, or -ENOMEM if that can't be recorded. */
+int view_cover(void *addr, size_t length);
+void view_covered(void *addr, size_t length, bool succeeded);
+
+/* Whether no page of the range inside the estate is in a live view. */
+bool view_none(void *addr, size_t length);
+
+/* The kernel has said ENOMEM: ends what regions are idle. True if trying again makes sense. errno
+ * is left alone. */
+bool view_relieve(void);
+
+/* No new regions from now on (mlockall). */
+void view_lock_down(void);
+
+#endif

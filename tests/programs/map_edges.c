@@ -1,0 +1,224 @@
+/* The answers of mmap and munmap at the edges, and files that change. argv[1]: a folder. */
+#include "map_common.h"
+
+static char folder[4000];
+
+static const char *in_folder(const char *name)
+{
+	static char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void *small(int fd, int flags, off_t offset)
+{
+	return mmap(NULL, PAGE, PROT_READ, flags, fd, offset);
+}
+
+static void thrice(const char *what, int fd, int flags, off_t offset)
+{
+	for (int i = 0; i < 3; i++)
+		mapped(what, small(fd, flags, offset));
+}
+
+static void errors(void)
+{
+	int fd = make_file(in_folder("errors"), 2, 10 * PAGE);
+	int writer = open(in_folder("errors"), O_WRONLY);
+	int path = open(in_folder("errors"), O_PATH);
+	int dir = open(folder, O_RDONLY | O_DIRECTORY);
+	int null = open("/dev/null", O_RDONLY);
+	int proc = open("/proc/self/status", O_RDONLY);
+	int pipes[2];
+
+	thrice("good", fd, MAP_PRIVATE, 0);
+	thrice("write-only", writer, MAP_PRIVATE, 0);
+	thrice("write-only, shared", writer, MAP_SHARED, 0);
+	thrice("path", path, MAP_PRIVATE, 0);
+	thrice("directory", dir, MAP_PRIVATE, 0);
+	thrice("/dev/null", null, MAP_PRIVATE, 0);
+	thrice("/proc", proc, MAP_PRIVATE, 0);
+	if (pipe(pipes) == 0)
+		thrice("pipe", pipes[0], MAP_PRIVATE, 0);
+	thrice("descriptor -1", -1, MAP_PRIVATE, 0);
+	thrice("descriptor 9999", 9999, MAP_PRIVATE, 0);
+	thrice("offset 1", fd, MAP_PRIVATE, 1);
+	thrice("offset -4096", fd, MAP_PRIVATE, -4096);
+	thrice("neither private nor shared", fd, 0, 0);
+	thrice("both", fd, MAP_SHARED_VALIDATE | 0x40000000, 0);
+	for (int i = 0; i < 3; i++) {
+		mapped("length 0", mmap(NULL, 0, PROT_READ, MAP_PRIVATE, fd, 0));
+		mapped("no access", mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE, fd, 0));
+		mapped("executable", mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
+		mapped("writable, shared, read-only descriptor",
+		       mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+		mapped("populate", mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0));
+		mapped("huge length", mmap(NULL, (size_t)1 << 62, PROT_READ, MAP_PRIVATE, fd, 0));
+	}
+	close(fd);
+	thrice("closed", fd, MAP_PRIVATE, 0);
+	result("errno after success", (errno = 4711, small(open(in_folder("errors"), O_RDONLY),
+							   MAP_PRIVATE, 0) != MAP_FAILED)
+					      ? errno
+					      : 0);
+}
+
+static void ends(void)
+{
+	int fd = make_file(in_folder("ends"), 3, 10 * PAGE);
+	unsigned char *p;
+	unsigned char *q;
+
+	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
+	p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	q = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, fd, 4 * PAGE);
+	result("munmap length 0", munmap(p, 0));
+	result("munmap unaligned", munmap(p + 1, PAGE));
+	result("munmap too long", munmap(p, (size_t)-PAGE));
+	result("munmap 1 byte", munmap(p, 1));
+	result("  the first page is gone", mprotect(p, PAGE, PROT_READ));
+	say("  the rest is there", bytes_are(p + PAGE, 3 * PAGE, 3, PAGE));
+	result("munmap of it again", munmap(p, PAGE));
+	result("munmap of the middle", munmap(p + 2 * PAGE, PAGE));
+	result("  msync of all", msync(p, 4 * PAGE, MS_ASYNC));
+	result("  madvise of all", madvise(p, 4 * PAGE, MADV_WILLNEED));
+	say("  its neighbours are there",
+	    bytes_are(p + PAGE, PAGE, 3, PAGE) && bytes_are(p + 3 * PAGE, PAGE, 3, 3 * PAGE));
+	result("close, then munmap", (close(fd), munmap(p, 4 * PAGE)));
+	say("  the other is there", bytes_are(q, 4 * PAGE, 3, 4 * PAGE));
+	result("munmap", munmap(q, 4 * PAGE));
+}
+
+static void mixed(void)
+{
+	int fd = make_file(in_folder("mixed"), 4, 40 * PAGE);
+	unsigned char *low = NULL;
+	unsigned char *high = NULL;
+
+	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
+	for (int i = 0; i < 20; i++) {
+		unsigned char *p = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE, fd,
+					(off_t)((size_t)(2 * i) * PAGE));
+
+		low = low == NULL || p < low ? p : low;
+		high = high == NULL || p > high ? p : high;
+	}
+	result("munmap of twenty at once", munmap(low, (size_t)(high - low) + 2 * PAGE));
+	/* Not by reading: a pointer used after its end may still read the file. */
+	result("  the first is gone", mprotect(low, PAGE, PROT_READ));
+	result("  the last is gone", mprotect(high, 2 * PAGE, PROT_READ));
+	close(fd);
+}
+
+static void beyond(void)
+{
+	int fd = make_file(in_folder("beyond"), 5, 2 * PAGE + 100);
+	int writer = open(in_folder("beyond"), O_RDWR);
+	unsigned char *p;
+	unsigned char *far;
+
+	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
+	p = mmap(NULL, 40 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	mapped("40 pages of a file of 3", p);
+	far = small(fd, MAP_PRIVATE, (off_t)(100 * PAGE));
+	mapped("a page far beyond the end", far);
+	result("  reading it", peek(far));
+	result("the rest of the last page", peek(p + 2 * PAGE + 200));
+	result("the page behind it", peek(p + 3 * PAGE));
+	fill_file(writer, 5, 2 * PAGE + 100, 30 * PAGE);
+	say("grown", bytes_are(p, 30 * PAGE, 5, 0));
+	result("  and the page behind that", peek(p + 30 * PAGE));
+	fill_file(writer, 5, 30 * PAGE, 600 * PAGE);
+	say("far page, grown", bytes_are(far, PAGE, 5, 100 * PAGE));
+	for (int i = 0; i < 3; i++) {
+		unsigned char *q = small(fd, MAP_PRIVATE, (off_t)(500 * PAGE));
+
+		say("a page of the grown file", bytes_are(q, PAGE, 5, 500 * PAGE));
+		munmap(q, PAGE);
+	}
+	result("truncate", ftruncate(writer, PAGE + 1));
+	result("  first page", peek(p) == byte_at(5, 0));
+	result("  second page, behind the end", peek(p + PAGE + 1));
+	result("  third page", peek(p + 2 * PAGE));
+	result("write in place", pwrite(writer, "x", 1, 5));
+	result("  is seen", peek(p + 5));
+	result("  and a new mapping sees it", peek((unsigned char *)small(fd, MAP_PRIVATE, 0) + 5));
+	close(writer);
+	close(fd);
+}
+
+static void empty(void)
+{
+	int fd = make_file(in_folder("empty"), 6, 0);
+	int writer = open(in_folder("empty"), O_RDWR);
+	unsigned char *p;
+
+	thrice("empty", fd, MAP_PRIVATE, 0);
+	p = small(fd, MAP_PRIVATE, 0);
+	result("  reading it", peek(p));
+	fill_file(writer, 6, 0, 20 * PAGE);
+	say("  grown", bytes_are(p, PAGE, 6, 0));
+	for (int i = 0; i < 3; i++)
+		say("  a new mapping",
+		    bytes_are(small(fd, MAP_SHARED, (off_t)(19 * PAGE)), PAGE, 6, 19 * PAGE));
+	close(fd);
+	close(writer);
+}
+
+static void not_replace(void)
+{
+	int fd = make_file(in_folder("noreplace"), 8, 10 * PAGE);
+	unsigned char *p;
+	unsigned char *q;
+
+	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
+	p = small(fd, MAP_PRIVATE, 0);
+	q = mmap(p, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	mapped("not over a live one", q);
+	munmap(p, PAGE);
+	q = mmap(p, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		 -1, 0);
+	mapped("where one was", q);
+	say("  there", q == p);
+	result("  writing", poke(q, 3));
+	for (int i = 0; i < 40; i++)
+		say("  another", bytes_are(small(fd, MAP_PRIVATE, (off_t)(i % 10 * (int)PAGE)),
+					   PAGE, 8, (uint64_t)(i % 10) * PAGE));
+	result("  unharmed", peek(q));
+	close(fd);
+	result("munmap", munmap(q, PAGE));
+	result("  gone", mprotect(q, PAGE, PROT_READ));
+}
+
+static void exchange(void)
+{
+	int fd = make_file(in_folder("one"), 9, 10 * PAGE);
+	int other = make_file(in_folder("two"), 10, 10 * PAGE);
+	unsigned char *p;
+
+	for (int i = 0; i < 5; i++)
+		p = small(fd, MAP_PRIVATE, (off_t)((size_t)i * PAGE));
+	dup2(other, fd);
+	for (int i = 0; i < 3; i++)
+		say("after dup2", bytes_are(small(fd, MAP_PRIVATE, (off_t)PAGE), PAGE, 10, PAGE));
+	say("the old one", bytes_are(p, PAGE, 9, 4 * PAGE));
+	rename(in_folder("two"), in_folder("one") == NULL ? "" : in_folder("three"));
+	unlink(in_folder("one"));
+	say("unlinked", bytes_are(p, PAGE, 9, 4 * PAGE));
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	snprintf(folder, sizeof(folder), "%s", argv[1]);
+	catch_faults();
+	errors();
+	ends();
+	mixed();
+	beyond();
+	empty();
+	not_replace();
+	exchange();
+	return 0;
+}
