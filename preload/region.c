@@ -16,6 +16,8 @@
 static struct region *batches[BATCHES];
 static uint32_t record_count = 1; /* index 0 is nobody */
 static struct region *free_records;
+/* Address space of all regions, in pages of the estate. Synchronization: LOCK_VIEWS. */
+static size_t pages_taken;
 
 /* Files of this size and more are placed so that huge page-table entries can map them. */
 #define HUGE_FILE ((uint64_t)2 << 20)
@@ -137,6 +139,14 @@ static void publish(struct region *region, const struct region_request *request,
 	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
 }
 
+/* Whether the limit that the user has set leaves room for that many bytes. */
+static bool limit_allows(uint64_t bytes)
+{
+	uint64_t taken = (uint64_t)pages_taken << estate.page_shift;
+
+	return config.max_address_space == 0 || bytes + taken <= config.max_address_space;
+}
+
 struct region *region_create(const struct region_request *request, enum reason *ret_reason)
 {
 	struct region *region;
@@ -147,7 +157,7 @@ struct region *region_create(const struct region_request *request, enum reason *
 		*ret_reason = REASON_budget;
 		return NULL;
 	}
-	if (request->size > SIZE_MAX / 2 || !estate_reserve() ||
+	if (request->size > SIZE_MAX / 2 || !limit_allows(request->size) || !estate_reserve() ||
 	    !estate_take((size_t)extent_of(request->size), placement_of(request), &first, &pages)) {
 		*ret_reason = REASON_address_space;
 		return NULL;
@@ -167,6 +177,7 @@ struct region *region_create(const struct region_request *request, enum reason *
 		return NULL;
 	}
 	publish(region, request, first, pages);
+	pages_taken += pages;
 	budget_regions(1);
 	stats_add(COUNT_regions_made, 1);
 	return region;
@@ -294,6 +305,7 @@ static void finish(struct region *region)
 		pages_set_owner(region->first, region->pages, 0);
 		estate_give(region->first, region->pages);
 	}
+	pages_taken -= region->pages;
 	budget_regions(-1);
 	free_record(region);
 }

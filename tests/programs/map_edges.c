@@ -148,6 +148,30 @@ static void beyond(void)
 	close(fd);
 }
 
+/* A sparse file of 6 GiB, with a few bytes far behind. */
+static void large(void)
+{
+	off64_t far = (off64_t)5 << 30;
+	int fd = make_file(in_folder("large"), 11, 0);
+	int writer = open(in_folder("large"), O_RDWR | O_LARGEFILE);
+	unsigned char bytes[64];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = byte_at(11, (uint64_t)far + i);
+	result("a large file", ftruncate64(writer, (off64_t)6 << 30));
+	result("  written far behind", pwrite64(writer, bytes, sizeof(bytes), far));
+	for (int i = 0; i < 4; i++) {
+		unsigned char *p = mmap64(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE, fd, far);
+
+		mapped("  mapped far behind", p);
+		say("  its bytes", bytes_are(p, sizeof(bytes), 11, (uint64_t)far));
+		result("  and a hole", peek(p + 2 * PAGE));
+	}
+	unlink(in_folder("large"));
+	close(writer);
+	close(fd);
+}
+
 static void empty(void)
 {
 	int fd = make_file(in_folder("empty"), 6, 0);
@@ -218,6 +242,7 @@ int main(int argc, char **argv)
 	mixed();
 	beyond();
 	empty();
+	large();
 	not_replace();
 	exchange();
 	return 0;

@@ -26,6 +26,13 @@ report 'exports nothing more' "$tmp/list" 'not in the table'
 comm -23 "$tmp/hooked" "$tmp/exported" >"$tmp/list"
 report 'exports nothing less' "$tmp/list" 'not exported'
 
+# The list for readers is that of x86-64.
+if [ "${ARCH:-x86_64}" = x86_64 ]; then
+	sed -n '/^<!-- names -->/,/^<!-- names end -->/p' "$root/README.md" | grep -o '`[^`]*`' |
+		tr -d '`' | sort | comm -3 - "$tmp/hooked" >"$tmp/list"
+	report 'the README lists them' "$tmp/list" 'run tests/symbols/into-readme; it differs in'
+fi
+
 comm -23 "$tmp/hooked" "$tmp/libc" >"$tmp/list"
 report 'each name exists in libc' "$tmp/list" 'no such function'
 
