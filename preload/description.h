@@ -40,7 +40,7 @@ struct description {
 	uint8_t policy; /* enum policy */
 	uint8_t reason; /* enum reason, with POLICY_PASS */
 	uint8_t access; /* O_RDONLY or O_RDWR */
-	bool seen;	/* a small mapping of it was passed through */
+	bool seen;      /* a small mapping of it was passed through */
 	struct region *layers[KIND_COUNT];
 	/* Proof that a descriptor still is this description. */
 	uint64_t device;

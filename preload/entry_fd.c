@@ -386,8 +386,7 @@ void entry_received(const struct msghdr *message)
 	while (at != NULL && (size_t)(end - at) >= sizeof(struct cmsghdr)) {
 		const struct cmsghdr *header = (const void *)at;
 
-		if (header->cmsg_len < sizeof(*header) ||
-		    header->cmsg_len > (size_t)(end - at))
+		if (header->cmsg_len < sizeof(*header) || header->cmsg_len > (size_t)(end - at))
 			return;
 		forget_rights(header);
 		if ((size_t)(end - at) < CMSG_ALIGN(header->cmsg_len))

@@ -73,9 +73,12 @@ static void *map_over(const struct view_request *request, int flags,
 	int error;
 	void *p;
 
-	/* The kernel would see the estate where the program knows of nothing. */
+	/* The kernel would see the estate where the program knows of nothing. What lies outside is
+	 * the kernel's to judge. */
 	if (flags & MAP_FIXED_NOREPLACE) {
-		if (!view_none(request->addr, request->length))
+		if (!estate_has(request->addr) ||
+		    !estate_has((char *)request->addr + request->length - 1) ||
+		    !view_none(request->addr, request->length))
 			return map(request, flags);
 		flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
 	}

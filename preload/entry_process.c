@@ -232,8 +232,7 @@ static int clone_any(struct clone_call *call)
 BODY_OF_CLONE(clone)
 BODY_OF_CLONE(__clone)
 
-pid_t mc_forkpty(int *master, char *name, const struct termios *termios,
-		 const struct winsize *size)
+pid_t mc_forkpty(int *master, char *name, const struct termios *termios, const struct winsize *size)
 {
 	pid_t pid = NEXT(forkpty)(master, name, termios, size);
 

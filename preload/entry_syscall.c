@@ -27,7 +27,7 @@
 
 #ifdef SYS_mmap2
 #define NUMBER_OF_MMAP SYS_mmap2
-#define MMAP_OFFSET(n) ((off64_t)(unsigned long)(n) * 4096)
+#define MMAP_OFFSET(n) ((off64_t)(unsigned long)(n)*4096)
 #else
 #define NUMBER_OF_MMAP SYS_mmap
 #define MMAP_OFFSET(n) ((off64_t)(n))

@@ -26,8 +26,8 @@ struct estate estate;
 /* One bit a slot: taken. Synchronization: LOCK_VIEWS. */
 static uint64_t *slots;
 static size_t slot_count;
-static size_t low_hint;	 /* every slot below is taken */
-static size_t low_top;	 /* every slot from here to high_bottom is free */
+static size_t low_hint;  /* every slot below is taken */
+static size_t low_top;   /* every slot from here to high_bottom is free */
 static size_t high_hint; /* every slot from here on is taken */
 static size_t high_bottom;
 static bool ballast;

@@ -47,7 +47,8 @@ static long answer_of(long answer)
 }
 
 #define RAW(number, a, b, c, d, e, f)                                                              \
-	answer_of(sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)))
+	answer_of(sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e),          \
+			   (long)(f)))
 
 static int raw_openat(int dir, const char *path, int flags, ...)
 {

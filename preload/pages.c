@@ -9,16 +9,18 @@
 #define CHUNKS 1024
 
 struct chunk {
-	uint64_t *bits;	  /* one a page */
+	uint64_t *bits;   /* one a page */
 	uint32_t *owners; /* region index of each slot */
 	uint16_t *counts; /* views of each page, in shared regions */
-	uint8_t *marks;	  /* enum mark of each page */
+	uint8_t *marks;   /* enum mark of each page */
 };
 
 static struct chunk chunks[CHUNKS];
 
-/* A page shared by more views than this passes through. */
-#define COUNT_FULL 65535
+/* A page shared by so many views passes through. */
+#define COUNT_FULL 65534
+/* One view's alone from now on: nobody may share it. */
+#define COUNT_CLOSED 65535
 
 static inline size_t chunk_pages(void)
 {
@@ -95,7 +97,7 @@ bool pages_share(size_t first, size_t count)
 		uint16_t seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
 
 		do {
-			if (seen == COUNT_FULL) {
+			if (seen >= COUNT_FULL) {
 				pages_unshare(first, page - first);
 				return false;
 			}
@@ -113,10 +115,24 @@ void pages_unshare(size_t first, size_t count)
 
 		/* 0: a program may unmap what is not mapped. */
 		while (seen != 0 &&
-		       !__atomic_compare_exchange_n(cell, &seen, (uint16_t)(seen - 1), true,
-						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		       !__atomic_compare_exchange_n(cell, &seen,
+						    (uint16_t)(seen == COUNT_CLOSED ? 0 : seen - 1),
+						    true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 		}
 	}
+}
+
+bool pages_close(size_t page)
+{
+	uint16_t *cell = count_of(page);
+	uint16_t seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
+
+	do {
+		if (seen > 1)
+			return seen == COUNT_CLOSED;
+	} while (!__atomic_compare_exchange_n(cell, &seen, COUNT_CLOSED, true, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return true;
 }
 
 static size_t find_by_count(size_t first, size_t end, bool claimed)
@@ -149,6 +165,7 @@ unsigned int pages_most_shared(size_t first, size_t count)
 	for (size_t page = first; page < first + count; page++) {
 		unsigned int n = __atomic_load_n(count_of(page), __ATOMIC_RELAXED);
 
+		n = n == COUNT_CLOSED ? 1 : n;
 		most = n > most ? n : most;
 	}
 	return most;

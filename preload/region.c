@@ -94,6 +94,32 @@ void region_put_nothing(size_t first, size_t pages)
 		kernel.protect(addr, length, PROT_NONE);
 }
 
+static bool map_nothing_new(void *addr, size_t length)
+{
+	void *p = kernel.map(addr, length, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			     0);
+
+	stats_add(COUNT_own_calls, 1);
+	/* Before Linux 4.17 the flag is unknown, and the address a hint. */
+	if (!sys_failed(p) && p != addr)
+		kernel.unmap(p, length);
+	return p == addr;
+}
+
+void region_fill_hole(size_t first, size_t pages)
+{
+	void *addr = estate_address(first);
+	size_t length = pages << estate.page_shift;
+
+	/* This advice means nothing to what is mapped, and is refused where nothing is. */
+	if (kernel.advise(addr, length, MADV_NORMAL) == 0 || map_nothing_new(addr, length))
+		return;
+	estate_drop_ballast();
+	map_nothing_new(addr, length);
+	estate_take_ballast();
+}
+
 /* The bytes that a region for a file of this size should have. */
 static uint64_t extent_of(uint64_t size)
 {
@@ -136,6 +162,9 @@ static void publish(struct region *region, const struct region_request *request,
 	region->cursor = first;
 	region->kind = (uint8_t)request->kind;
 	pages_set_owner(first, pages, region->index);
+	/* After the fields and before the state: a claimer that saw the version of the record while
+	 * it was free, and some of the old fields, finds another version now. */
+	__atomic_fetch_add(&region->version, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
 }
 
@@ -171,6 +200,8 @@ struct region *region_create(const struct region_request *request, enum reason *
 		return NULL;
 	}
 	if (!map_file(request, first, pages)) {
+		/* Linux takes the old mapping away before it asks the file. */
+		region_fill_hole(first, pages);
 		free_record(region);
 		estate_give(first, pages);
 		*ret_reason = REASON_refused;

@@ -60,18 +60,18 @@ enum kind {
 enum region_state { REGION_FREE, REGION_LIVE, REGION_CLOSING, REGION_ORPHAN };
 
 struct region {
-	uint64_t owner;	  /* handle of its description (description.h) */
-	uint32_t state;	  /* enum region_state */
+	uint64_t owner;   /* handle of its description (description.h) */
+	uint32_t state;   /* enum region_state */
 	uint32_t version; /* grows each time the record is used again */
-	size_t first;	  /* its first page in the estate */
-	size_t pages;	  /* of the mapping, slack included */
+	size_t first;     /* its first page in the estate */
+	size_t pages;     /* of the mapping, slack included */
 	size_t file_page; /* the page of the file at `first` */
 	struct region *next;
-	size_t marked;	/* pages with a mark */
+	size_t marked;  /* pages with a mark */
 	uint32_t index; /* region_at(index) is this; constant for good */
-	uint8_t kind;	/* enum kind */
-	bool shared;	/* views may have pages in common */
-	size_t cursor;	/* ORPHAN: no page before this one is claimed */
+	uint8_t kind;   /* enum kind */
+	bool shared;    /* views may have pages in common */
+	size_t cursor;  /* ORPHAN: no page before this one is claimed */
 	struct region *free_next;
 };
 
@@ -127,5 +127,9 @@ bool region_mark(struct region *region, size_t first, size_t count, enum mark ma
 
 /* Puts PROT_NONE back where something was. */
 void region_put_nothing(size_t first, size_t pages);
+
+/* After a MAP_FIXED that failed: one that failed late has taken away what was there. Puts PROT_NONE
+ * in the hole, if there is one. */
+void region_fill_hole(size_t first, size_t pages);
 
 #endif

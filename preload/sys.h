@@ -47,7 +47,7 @@ struct file_stat {
 
 /* What fstatfs says, as far as we ask. */
 struct filesystem {
-	uint32_t type;	/* a magic number of linux/magic.h */
+	uint32_t type;  /* a magic number of linux/magic.h */
 	uint32_t flags; /* ST_* bits of statvfs(3) */
 };
 

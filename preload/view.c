@@ -227,7 +227,8 @@ static void *serve(struct description *d, struct fd_entry *entry, uint64_t state
 		return NULL;
 	}
 	if (*ret_reason == REASON_empty ||
-	    (*ret_reason == REASON_atime && d->layers[span->kind] != NULL))
+	    (*ret_reason == REASON_atime &&
+	     __atomic_load_n(&d->layers[span->kind], __ATOMIC_ACQUIRE) != NULL))
 		return NULL;
 	__atomic_store_n(&entry->tick, tick, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->fd, request->fd, __ATOMIC_RELAXED);
@@ -285,7 +286,8 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 		return NULL;
 	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
 	d = description_at(state & FD_HANDLE);
-	if ((d == NULL || d->policy == POLICY_UNRESOLVED) && !seen_before(entry, state, d)) {
+	if ((d == NULL || __atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_UNRESOLVED) &&
+	    !seen_before(entry, state, d)) {
 		*ret_reason = REASON_first;
 		return NULL;
 	}

@@ -16,7 +16,7 @@
 #include "tls.h"
 #include "unit.h"
 
-#define BYTES(pages) ((uint64_t)(pages) * PAGE)
+#define BYTES(pages) ((uint64_t)(pages)*PAGE)
 #define CHAR(p) ((char *)(p))
 
 static void first_passes_second_is_a_view(void **state)
@@ -537,7 +537,7 @@ static void arguments_that_are_no_view(void **state)
 		{{NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_writable},
 		{{NULL, 0, PROT_READ, MAP_PRIVATE, fd, 0}, REASON_arguments},
 		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 1}, REASON_arguments},
-		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (uint64_t)-PAGE}, REASON_arguments},
+		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, -(uint64_t)PAGE}, REASON_arguments},
 		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (uint64_t)INT64_MAX + 1 - PAGE},
 		 REASON_arguments},
 		{{NULL, SIZE_MAX, PROT_READ, MAP_PRIVATE, fd, 0}, REASON_too_large},
@@ -684,6 +684,64 @@ static void a_vfork_child_passes(void **state)
 	assert_int_equal(fd_find(fd)->state, before);
 }
 
+static int closed_meanwhile;
+static int opened_meanwhile;
+
+/* Another thread closes the number, and gets it back for another file. */
+static void close_and_open(void)
+{
+	program_close(closed_meanwhile);
+	opened_meanwhile = program_open(fake_file(BYTES(9)), O_RDONLY);
+}
+
+/* At each call that the library makes on the way: the answer must not be a view of what the number
+ * meant before, nor what was made for it stay. */
+static void a_number_that_changes_hands_meanwhile(void **state)
+{
+	/* To resolve: flags, stat. To prove: stat. Then the region. */
+	static const unsigned int calls[] = {CALL_FLAGS, CALL_STAT, CALL_STAT, CALL_MAP, CALL_STAT};
+	static const unsigned int after[] = {0, 0, 1, 0, 0};
+
+	for (size_t i = 0; i < LENGTH(calls); i++) {
+		int file = fake_file(BYTES(9));
+		int fd = program_open(file, O_RDONLY);
+		int copy = program_dup(fd);
+		void *p;
+
+		program_first(fd);
+		/* The last time it has a region already, and only the proof is wanted. */
+		if (i == 4) {
+			p = program_map(fd, 0, 1);
+			assert_non_null(p);
+			program_unmap(p, PAGE);
+			fake.tick++;
+		}
+		closed_meanwhile = fd;
+		fake.action_calls = calls[i];
+		fake.action_after = after[i];
+		fake.action = close_and_open;
+		p = program_map(fd, 0, 1);
+		assert_null(fake.action);
+		assert_int_equal(opened_meanwhile, fd);
+		assert_null(p);
+		assert_int_equal(program_reason, REASON_descriptor);
+		/* The copy still is what it was. */
+		p = program_map(copy, 0, 1);
+		if (p != NULL) {
+			assert_int_equal(fake_at(p).file, file);
+			program_unmap(p, PAGE);
+		}
+		program_close(copy);
+		assert_int_equal(fake_file_pages(file), 0);
+		/* The number's new file is served as any other. */
+		program_first(fd);
+		p = program_map(fd, 8, 1);
+		assert_non_null(p);
+		assert_int_not_equal(fake_at(p).file, file);
+		fake_check();
+	}
+}
+
 static void the_mapping_count_is_regions_and_one(void **state)
 {
 	size_t before = 0;
@@ -736,6 +794,7 @@ int main(void)
 		CASE(a_smaller_estate_does_too, ALL_WORLDS),
 		CASE(after_mlockall_nothing_new, ALL_WORLDS),
 		CASE(a_vfork_child_passes, ALL_WORLDS),
+		CASE(a_number_that_changes_hands_meanwhile, ALL_WORLDS),
 		CASE(the_mapping_count_is_regions_and_one, ALL_WORLDS),
 	};
 
