@@ -47,7 +47,7 @@ struct description {
 	uint64_t inode;
 	/* Cold. */
 	bool moves_atime; /* on a file system mounted relatime */
-	bool huge_tmpfs;
+	bool tmpfs;
 	uint8_t layer_count[KIND_COUNT];
 	int32_t references;
 	int fd; /* a number that was this description's when last used; to be proved */

@@ -261,6 +261,9 @@ int mc_mprotect(void *addr, size_t length, int prot)
 {
 	int answer;
 
+	if (((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length != 0 &&
+	    estate_touches(addr, length) && view_is_protected(addr, length, prot))
+		return 0;
 	if (before_change(addr, length, prot != PROT_READ) != 0)
 		return -1;
 	answer = NEXT(mprotect)(addr, length, prot);

@@ -38,7 +38,6 @@
 	X(fixed)       /* MAP_FIXED or MAP_FIXED_NOREPLACE */                                      \
 	X(hint)        /* an address was asked for */                                              \
 	X(protection)  /* PROT_NONE, PROT_EXEC, or write-only */                                   \
-	X(writable)    /* a writable mapping (kinds C and D) */                                    \
 	X(flags)       /* some other flag */                                                       \
 	X(arguments)   /* length 0, offset not page-aligned: the kernel has the answer */          \
 	X(too_large)   /* longer than MAPCOALESCE_MAX_VIEW */                                      \
@@ -52,6 +51,7 @@
 	X(past_end)    /* beyond the end of the file and the slack behind it */                    \
 	X(layers)      /* the pages asked for are in use in every layer */                         \
 	X(address_space) /* RLIMIT_AS, or no room in the estate */                                 \
+	X(commit)        /* kind D: RLIMIT_DATA, or vm.overcommit_memory is 2 */                   \
 	X(memory)        /* no memory for our own records */                                       \
 	X(refused)       /* the kernel refused the region */                                       \
 	X(budget)        /* as many regions as we allow ourselves */                               \

@@ -41,6 +41,10 @@ int view_unmap(void *addr, size_t length, int (*unmap)(void *addr, size_t length
  * or are shared with another view and `excludes` is set. */
 int view_change(void *addr, size_t length, bool excludes);
 
+/* Whether all of the range is in live views that have this protection already: mprotect has nothing
+ * to do, and need not split the region's mapping for it. */
+bool view_is_protected(void *addr, size_t length, int prot);
+
 /* All of the range inside the estate is in live views: 0, else -ENOMEM. */
 int view_check(void *addr, size_t length);
 

@@ -232,6 +232,21 @@ static int check_inside(struct inside in, bool excludes)
 	return 0;
 }
 
+bool view_is_protected(void *addr, size_t length, int prot)
+{
+	struct inside in = inside_of(addr, length);
+	struct region *region;
+
+	if (in.first == in.end || !estate_has(addr) || !estate_has((char *)addr + length - 1))
+		return false;
+	region = estate_owner(in.first);
+	/* Its pages are the caller's, so nobody else gives them marks meanwhile. */
+	return region != NULL && in.end <= region->first + region->pages &&
+	       __atomic_load_n(&region->marked, __ATOMIC_SEQ_CST) == 0 &&
+	       region_protection(region) == prot &&
+	       pages_find(in.first, in.end - in.first, false, region->shared) == in.end;
+}
+
 int view_check(void *addr, size_t length)
 {
 	struct lock_hold hold = lock_take(LOCK_VIEWS);
@@ -282,7 +297,7 @@ static bool cover_page(size_t page)
 		if (estate_is_shed(page) || pages_mark_of(page) == MARK_FOREIGN)
 			return true;
 		estate_spoil(page, 1);
-		return pages_prepare(page, 1, false) && pages_claim(page, 1) &&
+		return pages_prepare(page, 1, false, false) && pages_claim(page, 1) &&
 		       pages_mark(page, 1, MARK_TAKEN);
 	}
 	if (is_live(region, page))

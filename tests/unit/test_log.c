@@ -131,7 +131,7 @@ static void the_report_adds_up(void **state)
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_first);
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_dry_run);
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_dry_run);
-	assert_int_equal(report_mmap(&request, REASON_writable), REASON_writable);
+	assert_int_equal(report_mmap(&request, REASON_protection), REASON_protection);
 	request.offset = 65536 * 4;
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_past_end);
 	request.fd = empty;
@@ -150,7 +150,7 @@ static void the_report_adds_up(void **state)
 	release();
 	assert_non_null(strstr(text, "2 of 7 mmaps of files would have been views"));
 	assert_non_null(strstr(text, "mapped (deleted): 2 of 6 mmaps (600 bytes)"));
-	assert_non_null(strstr(text, "writable 1"));
+	assert_non_null(strstr(text, "protection 1"));
 	assert_non_null(strstr(text, "past_end 1"));
 	assert_non_null(strstr(text, "empty 1"));
 }

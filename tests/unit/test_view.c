@@ -131,14 +131,129 @@ static void kinds_have_regions_of_their_own(void **state)
 	assert_non_null(b);
 	assert_int_equal(fake_at(a).flags, MAP_SHARED);
 	assert_int_equal(fake_at(b).flags, MAP_PRIVATE);
+	/* A shared one that may be written wants a descriptor that may be. */
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_int_equal(program_reason, REASON_access);
+	/* … and once more, now that there is a proof of this tick. */
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_int_equal(program_reason, REASON_access);
+	a = program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	assert_non_null(a);
+	assert_int_equal(fake_at(a).prot, PROT_READ | PROT_WRITE);
+	assert_int_equal(fake_at(a).flags & MAP_TYPE, MAP_PRIVATE);
 	fd = program_open(file, O_RDWR);
 	program_first(fd);
-	assert_null(program_mmap(fd, 0, PAGE, PROT_READ, MAP_SHARED));
-	assert_int_equal(program_reason, REASON_access);
-	assert_non_null(program_mmap(fd, 0, PAGE, PROT_READ, MAP_PRIVATE));
-	/* … and once more, now that there is a proof of this tick. */
-	assert_null(program_mmap(fd, 0, PAGE, PROT_READ, MAP_SHARED));
-	assert_int_equal(program_reason, REASON_access);
+	a = program_mmap(fd, 0, PAGE, PROT_READ, MAP_SHARED);
+	b = program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED);
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_int_equal(fake_at(a).prot, PROT_READ);
+	assert_int_equal(fake_at(b).prot, PROT_READ | PROT_WRITE);
+	assert_int_equal(fake_at(b).flags & MAP_TYPE, MAP_SHARED);
+}
+
+static void private_writing_needs_overcommitment(void **state)
+{
+	int fd = program_open(fake_file(BYTES(4)), O_RDONLY);
+
+	program_first(fd);
+	fake.overcommit = 2;
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+	assert_int_equal(program_reason, REASON_commit);
+	fake.overcommit = 0;
+	fake.data_limit = 1 << 30;
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+	assert_int_equal(program_reason, REASON_commit);
+	fake.data_limit = UINT64_MAX;
+	assert_non_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+}
+
+/* What the advice was last given for. */
+static void *dropped_from;
+static size_t dropped_bytes;
+static unsigned int drops;
+static int drop_answer;
+
+static int noting_advise(void *addr, size_t length, int advice)
+{
+	if (advice != MADV_DONTNEED)
+		return drop_answer == 0 || advice == MADV_NORMAL ? 0 : drop_answer;
+	drops++;
+	dropped_from = addr;
+	dropped_bytes = length;
+	return drop_answer;
+}
+
+static void what_was_written_privately_is_dropped(void **state)
+{
+	int fd = program_open(fake_file(BYTES(200)), O_RDONLY);
+	char *p;
+
+	kernel.advise = noting_advise;
+	program_first(fd);
+	p = program_mmap(fd, 0, BYTES(3), PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	assert_non_null(p);
+	/* Of a small view, all. */
+	assert_int_equal(program_unmap(p, BYTES(3)), 0);
+	assert_ptr_equal(dropped_from, p);
+	assert_int_equal(dropped_bytes, BYTES(3));
+	assert_ptr_equal(program_mmap(fd, 0, BYTES(100), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+	/* Of a large one, what pagemap says. */
+	fake.written_count = 2;
+	fake.written[0] = (struct run){p + 5 * PAGE, p + 6 * PAGE};
+	fake.written[1] = (struct run){p + 90 * PAGE, p + 93 * PAGE};
+	drops = 0;
+	assert_int_equal(program_unmap(p, BYTES(100)), 0);
+	assert_int_equal(drops, 2);
+	assert_ptr_equal(dropped_from, p + 90 * PAGE);
+	assert_int_equal(dropped_bytes, BYTES(3));
+	/* All, if that can't be read. */
+	assert_ptr_equal(program_mmap(fd, 0, BYTES(100), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+	fake.written_count = -ENOENT;
+	assert_int_equal(program_unmap(p, BYTES(100)), 0);
+	assert_ptr_equal(dropped_from, p);
+	assert_int_equal(dropped_bytes, BYTES(100));
+	/* What can't be dropped is never handed out again. */
+	assert_ptr_equal(program_mmap(fd, 0, BYTES(2), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+	drop_answer = -EINVAL;
+	assert_int_equal(program_unmap(p, BYTES(2)), 0);
+	drop_answer = 0;
+	assert_ptr_not_equal(program_mmap(fd, 0, BYTES(1), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+}
+
+static void what_was_shared_is_cleaned_when_claimed_again(void **state)
+{
+	int file = fake_file(BYTES(200));
+	int fd = program_open(file, O_RDWR | O_NOATIME);
+	char *p;
+
+	kernel.advise = noting_advise;
+	fake_file_at(file)->stat.mtime = 1000;
+	fake_file_at(file)->stat.ctime = 1000;
+	program_first(fd);
+	p = program_mmap(fd, 0, BYTES(3), PROT_READ | PROT_WRITE, MAP_SHARED);
+	assert_non_null(p);
+	assert_int_equal(program_unmap(p, BYTES(3)), 0);
+	assert_int_equal(drops, 0);
+	/* The first time, all of the region; its times tell from then on. */
+	assert_ptr_equal(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), p);
+	assert_int_equal(drops, 1);
+	assert_true(dropped_bytes >= BYTES(200));
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(program_unmap(p, BYTES(1)), 0);
+		assert_ptr_equal(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), p);
+	}
+	assert_int_equal(drops, 1);
+	/* Somebody wrote: the view alone is cleaned. */
+	fake_file_at(file)->stat.mtime++;
+	assert_int_equal(program_unmap(p, BYTES(1)), 0);
+	assert_ptr_equal(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), p);
+	assert_int_equal(drops, 2);
+	assert_ptr_equal(dropped_from, p);
+	assert_int_equal(dropped_bytes, PAGE);
+	/* What was never in a view that ended is clean. */
+	assert_non_null(program_mmap(fd, BYTES(50), PAGE, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_int_equal(drops, 2);
 }
 
 static void descriptions_have_regions_of_their_own(void **state)
@@ -534,7 +649,7 @@ static void arguments_that_are_no_view(void **state)
 		{{NULL, PAGE, PROT_NONE, MAP_PRIVATE, fd, 0}, REASON_protection},
 		{{NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0}, REASON_protection},
 		{{NULL, PAGE, PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_protection},
-		{{NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_writable},
+		{{NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_none},
 		{{NULL, 0, PROT_READ, MAP_PRIVATE, fd, 0}, REASON_arguments},
 		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 1}, REASON_arguments},
 		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, -(uint64_t)PAGE}, REASON_arguments},
@@ -767,6 +882,9 @@ int main(void)
 		CASE(live_views_have_addresses_of_their_own, NORMAL),
 		CASE(tiny_mode_has_one_layer, TINY),
 		CASE(layers_end_at_the_limit, NORMAL),
+		CASE(private_writing_needs_overcommitment, NORMAL),
+		CASE(what_was_written_privately_is_dropped, NORMAL),
+		CASE(what_was_shared_is_cleaned_when_claimed_again, NORMAL),
 		CASE(kinds_have_regions_of_their_own, ALL_WORLDS),
 		CASE(descriptions_have_regions_of_their_own, ALL_WORLDS),
 		CASE(the_end_of_the_file, ALL_WORLDS),

@@ -436,6 +436,35 @@ static uint64_t fake_address_limit(void)
 	return fake.address_limit;
 }
 
+static uint64_t fake_data_limit(void)
+{
+	return fake.data_limit;
+}
+
+static int fake_overcommit(void)
+{
+	return fake.overcommit;
+}
+
+static int fake_written(char *start, char *end, struct run *runs, int most, char **ret_stop)
+{
+	int count = 0;
+
+	if (fake.written_count < 0)
+		return fake.written_count;
+	*ret_stop = end;
+	for (int i = 0; i < fake.written_count; i++) {
+		if (fake.written[i].start < start)
+			continue;
+		if (count == most) {
+			*ret_stop = fake.written[i].start;
+			break;
+		}
+		runs[count++] = fake.written[i];
+	}
+	return count;
+}
+
 static uint64_t fake_tick(void)
 {
 	return __atomic_load_n(&fake.tick, __ATOMIC_RELAXED);
@@ -453,6 +482,9 @@ void fake_install(void)
 		.filesystem = fake_filesystem,
 		.status_flags = fake_status_flags,
 		.address_limit = fake_address_limit,
+		.data_limit = fake_data_limit,
+		.overcommit = fake_overcommit,
+		.written = fake_written,
 		.tick = fake_tick,
 	};
 
@@ -460,6 +492,7 @@ void fake_install(void)
 	kernel = fakes;
 	fake.tick = 1;
 	fake.address_limit = UINT64_MAX;
+	fake.data_limit = UINT64_MAX;
 }
 
 int fake_file(uint64_t size)

@@ -64,6 +64,12 @@ struct fake {
 	size_t limit; /* vm.max_map_count; 0 = none */
 	uint64_t tick;
 	uint64_t address_limit;
+	uint64_t data_limit;
+	int overcommit;
+	/* What `written` answers, once: the first page of each run, and its length in pages; a
+	 * negative count is an errno. */
+	int written_count;
+	struct run written[8];
 	/* What happens during one of these calls, just before it returns: another thread. */
 	unsigned int action_calls;
 	unsigned int action_after; /* how many of them it lets go by */
