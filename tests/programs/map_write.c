@@ -81,8 +81,8 @@ static void privately(void)
 	say("  and the file behind it", sound(a + PAGE, 10, 3));
 	munmap(a, 4 * PAGE);
 	say("  nothing is left where it was", sound(private_at(9, 1), 9, 1));
-	mapped("populated", mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_POPULATE, fd, 0));
+	mapped("populated",
+	       mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0));
 }
 
 static void forked(void)
