@@ -157,50 +157,59 @@ static int pass_on(const struct clone_call *call)
 			  call->parent_tid, call->storage, call->child_tid);
 }
 
-static int clone_forks(struct clone_call *call, struct start *start)
+/* The same call, but what it starts begins with us. */
+static struct clone_call wrapped(const struct clone_call *call, struct start *start)
 {
+	struct clone_call wrapper = *call;
+
+	start->function = call->function;
+	start->argument = call->argument;
+	wrapper.function = begin_child;
+	wrapper.argument = start;
+	return wrapper;
+}
+
+static int clone_forks(const struct clone_call *call)
+{
+	struct start start = {0};
+	struct clone_call wrapper = wrapped(call, &start);
 	int pid;
 
-	call->function = begin_child;
-	call->argument = start;
 	process_fork_before();
-	pid = pass_on(call);
+	pid = pass_on(&wrapper);
 	process_fork_after(pid);
 	return pid;
 }
 
-static int clone_vforks(struct clone_call *call, struct start *start)
+static int clone_vforks(const struct clone_call *call)
 {
+	struct start start = {.vforked = true};
+	struct clone_call wrapper = wrapped(call, &start);
 	int pid;
 
 	if (tls.vfork_child)
 		return pass_on(call);
-	start->vforked = true;
-	start->signals = sys_block_signals();
-	call->function = begin_child;
-	call->argument = start;
-	pid = pass_on(call);
+	start.signals = sys_block_signals();
+	pid = pass_on(&wrapper);
 	if (!(call->flags & CLONE_SETTLS))
 		tls.vfork_child = 0;
-	sys_unblock_signals(start->signals);
+	sys_unblock_signals(start.signals);
 	return pid;
 }
 
-static int clone_any(struct clone_call *call)
+static int clone_any(const struct clone_call *call)
 {
-	struct start start = {.function = call->function, .argument = call->argument};
-
 	/* libc refuses these before it looks at anything else. */
 	if (call->function == NULL || call->stack == NULL || !config.active)
 		return pass_on(call);
 	switch (process_kind_of((unsigned int)call->flags)) {
 	case PROCESS_FORK:
-		return clone_forks(call, &start);
+		return clone_forks(call);
 	case PROCESS_STRANGER_FORK:
 		fd_stop_tracking();
-		return clone_forks(call, &start);
+		return clone_forks(call);
 	case PROCESS_VFORK:
-		return clone_vforks(call, &start);
+		return clone_vforks(call);
 	case PROCESS_STRANGER:
 		fd_stop_tracking();
 		break;

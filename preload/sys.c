@@ -187,7 +187,7 @@ struct scan {
 static int scan_written(int fd, const char *start, const char *end, struct run *runs, int most,
 			char **ret_stop)
 {
-	struct scan_run found[MOST_RUNS];
+	struct scan_run found[MOST_RUNS] = {{0}};
 	struct scan scan = {
 		.size = sizeof(scan),
 		.start = (uintptr_t)start,
@@ -217,7 +217,7 @@ static int scan_written(int fd, const char *start, const char *end, struct run *
 
 static int read_written(int fd, char *start, char *end, struct run *runs, int most, char **ret_stop)
 {
-	uint64_t entries[MOST_ENTRIES];
+	uint64_t entries[MOST_ENTRIES] = {0};
 	size_t page = sys_page_size();
 	uint64_t at = (uintptr_t)start / page * sizeof(*entries);
 	size_t want = (size_t)(end - start) / page;

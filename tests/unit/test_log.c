@@ -132,7 +132,7 @@ static void the_report_adds_up(void **state)
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_dry_run);
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_dry_run);
 	assert_int_equal(report_mmap(&request, REASON_protection), REASON_protection);
-	request.offset = 65536 * 4;
+	request.offset = (uint64_t)65536 * 4;
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_past_end);
 	request.fd = empty;
 	assert_int_equal(report_mmap(&request, REASON_none), REASON_empty);
