@@ -386,7 +386,7 @@ int mc_mlockall(int flags)
 	/* The reserved part would count against RLIMIT_MEMLOCK; and a region that is mapped from
 	 * now on would be locked, and read, as a whole. */
 	if (config.active)
-		view_lock_down();
+		view_retreat();
 	return NEXT(mlockall)(flags);
 }
 

@@ -31,6 +31,7 @@
 #include "stats.h"
 #include "sys.h"
 #include "tls.h"
+#include "view.h"
 
 /* The signals to unblock when the vfork is over; written by the outermost one only, so that
  * the child, which shares it, leaves it as it is. */
@@ -261,6 +262,54 @@ int mc_daemon(int keep_directory, int keep_streams)
 	/* libc puts /dev/null in place of the child's first three. */
 	fd_forget_range(0, 2);
 	return NEXT(daemon)(keep_directory, keep_streams);
+}
+
+void process_limits(int resource, uint64_t limit)
+{
+	/* The estate is address space that natively is not taken, regions of kind D are data. */
+	if (config.active && !tls.vfork_child && limit != RLIM64_INFINITY &&
+	    (resource == RLIMIT_AS || resource == RLIMIT_DATA))
+		view_retreat();
+}
+
+/* RLIM_INFINITY is ULONG_MAX, which is not RLIM64_INFINITY where long has 32 bits. */
+static uint64_t soft_limit(const struct rlimit *limit)
+{
+	return limit == NULL || limit->rlim_cur == RLIM_INFINITY ? RLIM64_INFINITY
+								 : limit->rlim_cur;
+}
+
+static bool is_this_process(pid_t pid)
+{
+	return pid == 0 || pid == sys_getpid();
+}
+
+int mc_setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	process_limits((int)resource, soft_limit(limit));
+	return NEXT(setrlimit)(resource, limit);
+}
+
+int mc_setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+	process_limits((int)resource, limit == NULL ? RLIM64_INFINITY : limit->rlim_cur);
+	return NEXT(setrlimit64)(resource, limit);
+}
+
+int mc_prlimit(pid_t pid, __rlimit_resource_t resource, const struct rlimit *limit,
+	       struct rlimit *old)
+{
+	if (limit != NULL && is_this_process(pid))
+		process_limits((int)resource, soft_limit(limit));
+	return NEXT(prlimit)(pid, resource, limit, old);
+}
+
+int mc_prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit,
+		 struct rlimit64 *old)
+{
+	if (limit != NULL && is_this_process(pid))
+		process_limits((int)resource, limit->rlim_cur);
+	return NEXT(prlimit64)(pid, resource, limit, old);
 }
 
 int mc_unshare(int flags)

@@ -190,7 +190,7 @@ static any_function target_of_clone3(const struct clone_args *arguments, size_t 
 	return target_of_clone(arguments->flags, arguments->stack != 0);
 }
 
-static any_function target_of_process(long number, long a, long b)
+static any_function target_of_process(long number, long a, long b, long c)
 {
 	switch (number) {
 #ifdef SYS_vfork
@@ -208,6 +208,12 @@ static any_function target_of_process(long number, long a, long b)
 	case SYS_unshare:
 		if (a & CLONE_FILES)
 			fd_stop_tracking();
+		break;
+	case SYS_prlimit64:
+		/* Of this process only, and only where the limit can be read at all. */
+		if ((a == 0 || a == sys_getpid()) && c != 0 &&
+		    readable((const char *)c, sizeof(struct rlimit64)))
+			process_limits((int)b, ((const struct rlimit64 *)c)->rlim_cur);
 		break;
 	case SYS_exit_group:
 		process_report();
@@ -300,6 +306,6 @@ any_function syscall_target(long number, long a, long b, long c, long d, long e)
 	case SYS_io_uring_setup:
 		return (any_function)on_descriptors;
 	default:
-		return target_of_process(number, a, b);
+		return target_of_process(number, a, b, c);
 	}
 }

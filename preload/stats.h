@@ -55,7 +55,7 @@
 	X(memory)        /* no memory for our own records */                                       \
 	X(refused)       /* the kernel refused the region */                                       \
 	X(budget)        /* as many regions as we allow ourselves */                               \
-	X(locked)        /* after mlockall(MCL_FUTURE) a region would be locked whole */           \
+	X(retreat)       /* after mlockall, or a limit on address space: no new regions */         \
 	X(reentered)     /* called while this thread was inside the library */                     \
 	X(child)         /* a vfork child */                                                       \
 	X(mode)          /* the mode is off */                                                     \

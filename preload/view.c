@@ -22,8 +22,8 @@
 /* The flags that change nothing for a read-only mapping of a file. */
 #define HARMLESS_FLAGS (MAP_TYPE | MAP_NORESERVE | MAP_FILE | MAP_POPULATE)
 
-/* Set by mlockall(MCL_FUTURE). */
-static bool locked_down;
+/* Set by view_retreat. */
+static bool retreated;
 
 /* What is asked for, in pages of the file. */
 struct span {
@@ -293,10 +293,10 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 	uint64_t state;
 	void *p = NULL;
 
-	if (tls.vfork_child || lock_held() || __atomic_load_n(&locked_down, __ATOMIC_RELAXED)) {
+	if (tls.vfork_child || lock_held() || __atomic_load_n(&retreated, __ATOMIC_RELAXED)) {
 		*ret_reason = tls.vfork_child ? REASON_child
 			      : lock_held()   ? REASON_reentered
-					      : REASON_locked;
+					      : REASON_retreat;
 		return NULL;
 	}
 	*ret_reason = REASON_memory;
@@ -337,11 +337,14 @@ bool view_relieve(void)
 	return ended > 0;
 }
 
-void view_lock_down(void)
+void view_retreat(void)
 {
-	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	struct lock_hold hold;
 
-	__atomic_store_n(&locked_down, true, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&retreated, true, __ATOMIC_SEQ_CST))
+		return;
+	view_relieve();
+	hold = lock_take(LOCK_VIEWS);
 	estate_shed();
 	lock_drop(LOCK_VIEWS, hold);
 }

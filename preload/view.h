@@ -60,7 +60,8 @@ bool view_none(void *addr, size_t length);
  * is left alone. */
 bool view_relieve(void);
 
-/* No new regions from now on (mlockall). */
-void view_lock_down(void);
+/* Address space has become scarce, or dear (mlockall, a limit on it): gives back what is not used,
+ * ends what is idle, and makes no new regions from now on. */
+void view_retreat(void);
 
 #endif

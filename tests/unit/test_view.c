@@ -768,14 +768,14 @@ static void after_mlockall_nothing_new(void **state)
 	program_first(fd);
 	p = program_map(fd, 0, 1);
 	assert_non_null(p);
-	view_lock_down();
+	view_retreat();
 	assert_true(estate.shed_end > estate.shed_first);
 	assert_true(fake_all((void *)(estate.base + (estate.shed_first << estate.slot_shift)),
 			     (estate.shed_end - estate.shed_first) << estate.slot_shift, NOTHING));
 	fake_check();
 	fake.tick++;
 	assert_null(program_map(fd, 2, 1));
-	assert_int_equal(program_reason, REASON_locked);
+	assert_int_equal(program_reason, REASON_retreat);
 	assert_int_equal(program_unmap(p, PAGE), 0);
 	program_close(fd);
 	assert_int_equal(fake_file_pages(file), 0);
