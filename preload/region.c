@@ -178,7 +178,7 @@ static void publish(struct region *region, const struct region_request *request,
 	__atomic_store_n(&region->marked, 0, __ATOMIC_RELAXED);
 	region->cursor = first;
 	region->kind = (uint8_t)request->kind;
-	region->moves_mtime = !request->tmpfs;
+	region->tmpfs = request->tmpfs;
 	__atomic_store_n(&region->clean_stamp, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&region->cleanings, WHOLE_AFTER, __ATOMIC_RELAXED);
 	pages_set_owner(first, pages, region->index);
@@ -382,13 +382,14 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
 	uint64_t stamp = __atomic_load_n(&region->clean_stamp, __ATOMIC_ACQUIRE);
 	struct file_stat stat;
 
-	if (!region->moves_mtime || !pages_any_stale(first, count))
+	if (!pages_any_stale(first, count))
 		return true;
-	stats_add(COUNT_own_calls, 1);
+	stats_add(COUNT_own_calls, stamp != 0);
 	if (stamp != 0 && kernel.stat(fd, &stat) == 0 && stamp_of(&stat, INT64_MAX) == stamp)
 		return true;
 	/* Cleaning all costs more, and pays if what follows only reads. */
-	if (__atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER)
+	if (!region->tmpfs &&
+	    __atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER)
 		return clean_whole(region, fd);
 	pages_unstale(first, count);
 	return drop(start, start + (count << estate.page_shift));

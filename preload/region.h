@@ -32,7 +32,8 @@
  *   - C leaves pages writable in the page tables: a store through the next view would not fault,
  *     and so not move the file's mtime. Its pages become *stale*, and are cleaned (MADV_DONTNEED,
  *     which loses nothing of a shared mapping) when they are claimed again, unless the file's
- *     times prove that nothing was written since all of the region was clean (region_freshen).
+ *     times prove that nothing was written since all of the region was clean (region_freshen). On
+ *     tmpfs, where a load maps a page writable, they prove nothing.
  *   - D leaves copies of the pages it wrote: they are found (pagemap) and dropped when it ends,
  *     while the pages are still claimed.
  *
@@ -87,7 +88,7 @@ struct region {
 	 * since then would have moved them; 0 = not known. Atomic. */
 	uint64_t clean_stamp;
 	uint32_t cleanings; /* since then, of single views; atomic */
-	bool moves_mtime;   /* stores move the file's mtime: not on tmpfs */
+	bool tmpfs;         /* the file is on one */
 	struct region *free_next;
 };
 
