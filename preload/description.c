@@ -102,7 +102,7 @@ static struct description *fresh_record(void)
 						__ATOMIC_ACQUIRE))
 			batch = made;
 		else
-			kernel.unmap(made, BATCH * sizeof(*made));
+		made = NULL; /* lost: a range once handed out is never given back */
 	}
 	batch[index % BATCH].index = index;
 	return &batch[index % BATCH];

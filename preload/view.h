@@ -48,6 +48,9 @@ bool view_is_protected(void *addr, size_t length, int prot);
 /* All of the range inside the estate is in live views: 0, else -ENOMEM. */
 int view_check(void *addr, size_t length);
 
+/* The bytes from addr, a page's start, that are alike: all live (or not in the estate), or all not. */
+size_t view_run(void *addr, size_t length, bool *ret_live);
+
 /* The program is about to map something of its own over pages of the estate (MAP_FIXED). After the
  * call, tell whether it succeeded. 0, or -ENOMEM if that can't be recorded. */
 int view_cover(void *addr, size_t length);

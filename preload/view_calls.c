@@ -256,6 +256,26 @@ int view_check(void *addr, size_t length)
 	return answer;
 }
 
+static bool is_live_at(const char *addr)
+{
+	size_t page = estate_page(addr);
+
+	return !estate_has(addr) || (estate_owner(page) == NULL && estate_is_shed(page)) ||
+	       is_live(estate_owner(page), page);
+}
+
+size_t view_run(void *addr, size_t length, bool *ret_live)
+{
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	size_t run = 0;
+
+	*ret_live = is_live_at(addr);
+	while (run < length && is_live_at((char *)addr + run) == *ret_live)
+		run += (size_t)1 << estate.page_shift;
+	lock_drop(LOCK_VIEWS, hold);
+	return run < length ? run : length;
+}
+
 bool view_none(void *addr, size_t length)
 {
 	struct inside in = inside_of(addr, length);
