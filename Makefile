@@ -66,7 +66,7 @@ TEST_ENV = BUILD='$(abspath $(BUILD))' UNIT='$(abspath $(UNIT))' CC='$(COMPILER)
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo check check-suites bench lint format install uninstall dist clean help \
+.PHONY: all demo check check-suites fuzz mutants bench lint format install uninstall dist clean help \
 	unit-tests test-programs FORCE
 
 all: $(BUILD)/libmapcoalesce.so $(BUILD)/mapfast
@@ -136,10 +136,13 @@ $(BUILD)/tests/%_so.so: tests/programs/%_so.c $(BUILD)/tests/flags
 $(BUILD)/tests/%: tests/programs/%.c $(BUILD)/tests/flags
 	$(program)
 
+$(BUILD)/tests/differ: $(wildcard tests/diff/*.[ch]) $(BUILD)/tests/flags
+	$(call run,PROGRAM)$(COMPILER) -O1 -g -Wall -pthread -o $@ $(filter %.c,$^)
+
 -include $(wildcard $(UNIT)/*.d $(UNIT)/objs/support/*.d $(BUILD)/tests/*.d)
 
 unit-tests: $(UNIT_TESTS)
-test-programs: $(addprefix $(BUILD)/tests/,$(PROGRAMS) libmapcoalesce-test.so)
+test-programs: $(addprefix $(BUILD)/tests/,$(PROGRAMS) differ libmapcoalesce-test.so)
 
 # With SANITIZE, only the unit tests are built differently. On a foreign machine they run under qemu,
 # and no program of this system could be preloaded.
@@ -161,6 +164,15 @@ check-suites: all
 demo: all
 	@BUILD='$(abspath $(BUILD))' examples/gold/run
 
+# Random operations, compared (tests/diff/run), with seeds from the clock.
+SECONDS = 60
+fuzz: all test-programs
+	@$(TEST_ENV) tests/diff/run -s $(SECONDS)
+
+# Whether the tests see what they are for: the library with one fault at a time.
+mutants: all test-programs
+	@$(TEST_ENV) tests/mutants/run
+
 bench: all
 	@tests/setup bench
 	@$(TEST_ENV) tests/bench/run
@@ -168,7 +180,7 @@ bench: all
 # hooks.def is a table, and not formatted. Test programs and benchmarks stand alone, and say themselves
 # that they want _GNU_SOURCE.
 LINT_C := $(wildcard preload/*.c tests/unit/*.c tests/unit/support/*.c)
-LINT_PROGRAMS := $(wildcard tests/programs/*.c tests/bench/*.c)
+LINT_PROGRAMS := $(wildcard tests/programs/*.c tests/bench/*.c tests/diff/*.c)
 LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h tests/unit/support/*.h)
 LINT_FLAGS = -std=gnu11 -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' -DMC_UNIT_TEST -DMC_CHECK -Ipreload \
 	-Itests/unit/support
@@ -214,6 +226,8 @@ help:
 		'make demo           link real input with and without the library' \
 		'make check          all tests; TESTS="unit/* e2e/close*" selects' \
 		'make check-suites   test suites of other projects, under the library' \
+		'make fuzz           random operations, native against preloaded, for SECONDS=60' \
+		'make mutants        do the tests see faults that are put in?' \
 		'make bench          measure' \
 		'make lint           format and static checks' \
 		'make format         make the sources pass the first of them' \

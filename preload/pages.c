@@ -12,7 +12,6 @@ struct chunk {
 	uint64_t *bits;   /* one a page */
 	uint32_t *owners; /* region index of each slot */
 	uint16_t *counts; /* views of each page, in shared regions */
-	uint64_t *stale;  /* one a page, in regions of kind C */
 	uint8_t *marks;   /* enum mark of each page */
 };
 
@@ -172,7 +171,7 @@ unsigned int pages_most_shared(size_t first, size_t count)
 	return most;
 }
 
-static bool prepare_chunk(struct chunk *chunk, bool with_counts, bool with_stale)
+static bool prepare_chunk(struct chunk *chunk, bool with_counts)
 {
 	size_t slots = (size_t)1 << (CHUNK_SHIFT - estate.slot_shift);
 
@@ -183,51 +182,17 @@ static bool prepare_chunk(struct chunk *chunk, bool with_counts, bool with_stale
 				 __ATOMIC_RELEASE);
 	if (with_counts && chunk->counts == NULL)
 		chunk->counts = mem_pages(chunk_pages() * sizeof(*chunk->counts));
-	if (with_stale && chunk->stale == NULL)
-		chunk->stale = mem_pages(chunk_pages() / 8);
 	return chunk->bits != NULL && chunk->owners != NULL &&
-	       (!with_counts || chunk->counts != NULL) && (!with_stale || chunk->stale != NULL);
+	       (!with_counts || chunk->counts != NULL);
 }
 
-bool pages_prepare(size_t first, size_t count, bool with_counts, bool with_stale)
+bool pages_prepare(size_t first, size_t count, bool with_counts)
 {
 	for (size_t page = first; page < first + count; page = (page | (chunk_pages() - 1)) + 1) {
-		if (!prepare_chunk(chunk_of(page), with_counts, with_stale))
+		if (!prepare_chunk(chunk_of(page), with_counts))
 			return false;
 	}
 	return true;
-}
-
-static inline uint64_t *stale_word_of(size_t page)
-{
-	return &chunk_of(page)->stale[within(page) / 64];
-}
-
-void pages_stale(size_t first, size_t count)
-{
-	size_t end = first + count;
-
-	for (size_t page = first; page < end; page = next_word(page))
-		__atomic_fetch_or(stale_word_of(page), mask_of(page, end), __ATOMIC_SEQ_CST);
-}
-
-void pages_unstale(size_t first, size_t count)
-{
-	size_t end = first + count;
-
-	for (size_t page = first; page < end; page = next_word(page))
-		__atomic_fetch_and(stale_word_of(page), ~mask_of(page, end), __ATOMIC_SEQ_CST);
-}
-
-bool pages_any_stale(size_t first, size_t count)
-{
-	size_t end = first + count;
-
-	for (size_t page = first; page < end; page = next_word(page)) {
-		if (__atomic_load_n(stale_word_of(page), __ATOMIC_SEQ_CST) & mask_of(page, end))
-			return true;
-	}
-	return false;
 }
 
 static inline uint32_t *owner_cell(size_t page)

@@ -33,7 +33,9 @@ static size_t pages_taken;
 /* Kind D: up to this many pages, dropping all is as cheap as finding the written ones (three system
  * calls). */
 #define DROP_ALL_PAGES 32
-#define MOST_RUNS 32
+/* One fault maps so many pages of the page cache (fault_around_bytes, 64 KiB). */
+#define FAULT_AROUND_PAGES ((uintptr_t)16)
+#define MOST_RUNS 128
 /* Kind C: after so many cleanings of single views, the whole region is cleaned. */
 #define WHOLE_AFTER 64
 
@@ -188,18 +190,6 @@ static void publish(struct region *region, const struct region_request *request,
 	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
 }
 
-/* The tables for a region's pages. What the last region here left is void: its mapping is gone. */
-static bool prepare_pages(const struct region_request *request, size_t first, size_t pages)
-{
-	bool stale = request->kind == KIND_WRITE_SHARED;
-
-	if (!pages_prepare(first, pages, request->shared, stale))
-		return false;
-	if (stale)
-		pages_unstale(first, pages);
-	return true;
-}
-
 /* Whether the limit that the user has set leaves room for that many bytes. */
 static bool limit_allows(uint64_t bytes)
 {
@@ -234,7 +224,7 @@ struct region *region_create(const struct region_request *request, enum reason *
 		return NULL;
 	}
 	region = new_record();
-	if (region == NULL || !prepare_pages(request, first, pages)) {
+	if (region == NULL || !pages_prepare(first, pages, request->shared)) {
 		if (region != NULL)
 			free_record(region);
 		estate_give(first, pages);
@@ -313,28 +303,44 @@ static bool drop(char *start, const char *end)
 	return answer == 0;
 }
 
-/* Kind D: drops the copies that a view wrote. The clean pages of a large view are worth keeping:
- * each 16 of them cost the next view a fault. */
+/* Adds a run to the one that is to be dropped next, or drops that and begins anew. The clean pages
+ * between two written ones go too if they are few: dropping them costs the next view one fault, as
+ * much as another call. */
+static bool drop_later(struct run *next, const struct run *run)
+{
+	char *near = next->end + (FAULT_AROUND_PAGES << estate.page_shift);
+	bool dropped = true;
+
+	if (next->end == NULL || run->start > near) {
+		if (next->end != NULL)
+			dropped = drop(next->start, next->end);
+		next->start = run->start;
+	}
+	next->end = run->end;
+	return dropped;
+}
+
+/* Kind D: drops the copies that a view wrote. The clean pages of a large view are worth keeping. */
 static bool drop_written(size_t first, size_t count)
 {
 	char *start = estate_address(first);
 	char *end = start + (count << estate.page_shift);
 	struct run runs[MOST_RUNS];
+	struct run next = {NULL, NULL};
+	bool dropped = true;
 
 	if (count <= DROP_ALL_PAGES)
 		return drop(start, end);
-	while (start < end) {
+	while (start < end && dropped) {
 		int n = kernel.written(start, end, runs, MOST_RUNS, &start);
 
 		stats_add(COUNT_own_calls, 3);
 		if (n < 0)
 			return drop(estate_address(first), end);
-		for (int i = 0; i < n; i++) {
-			if (!drop(runs[i].start, runs[i].end))
-				return false;
-		}
+		for (int i = 0; i < n && dropped; i++)
+			dropped = drop_later(&next, &runs[i]);
 	}
-	return true;
+	return dropped && (next.end == NULL || drop(next.start, next.end));
 }
 
 /* A number that changes whenever one of the file's times does; 0 if a store could still go unseen,
@@ -366,7 +372,6 @@ static bool clean_whole(struct region *region, int fd)
 	int64_t now = wall_clock();
 	struct file_stat stat;
 
-	pages_unstale(region->first, region->pages);
 	if (!drop(start, start + (region->pages << estate.page_shift)))
 		return false;
 	if (kernel.stat(fd, &stat) < 0)
@@ -382,8 +387,6 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
 	uint64_t stamp = __atomic_load_n(&region->clean_stamp, __ATOMIC_ACQUIRE);
 	struct file_stat stat;
 
-	if (!pages_any_stale(first, count))
-		return true;
 	stats_add(COUNT_own_calls, stamp != 0);
 	if (stamp != 0 && kernel.stat(fd, &stat) == 0 && stamp_of(&stat, INT64_MAX) == stamp)
 		return true;
@@ -391,7 +394,6 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
 	if (!region->tmpfs &&
 	    __atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER)
 		return clean_whole(region, fd);
-	pages_unstale(first, count);
 	return drop(start, start + (count << estate.page_shift));
 }
 
@@ -399,11 +401,7 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
  * can't be. */
 static inline bool leave_clean(const struct region *region, size_t first, size_t count)
 {
-	if (region->kind == KIND_WRITE_PRIVATE)
-		return drop_written(first, count);
-	if (region->kind == KIND_WRITE_SHARED)
-		pages_stale(first, count);
-	return true;
+	return region->kind != KIND_WRITE_PRIVATE || drop_written(first, count);
 }
 
 static inline bool is_live(const struct region *region)

@@ -29,11 +29,12 @@
  *
  * What a view leaves behind must not reach the next view of its pages:
  *   - A and B leave nothing, if they were never made writable.
- *   - C leaves pages writable in the page tables: a store through the next view would not fault,
- *     and so not move the file's mtime. Its pages become *stale*, and are cleaned (MADV_DONTNEED,
- *     which loses nothing of a shared mapping) when they are claimed again, unless the file's
- *     times prove that nothing was written since all of the region was clean (region_freshen). On
- *     tmpfs, where a load maps a page writable, they prove nothing.
+ *   - C leaves pages writable in the page tables, and not only its own: a store maps the whole
+ *     large folio writable. A store through the next view would not fault, and so not move the
+ *     file's mtime. So the pages are cleaned when they are claimed (MADV_DONTNEED, which loses
+ *     nothing of a shared mapping), unless the file's times prove that nothing was written since
+ *     all of the region was clean (region_freshen). On tmpfs, where a load maps pages writable,
+ *     they prove nothing.
  *   - D leaves copies of the pages it wrote: they are found (pagemap) and dropped when it ends,
  *     while the pages are still claimed.
  *

@@ -181,7 +181,7 @@ struct scan {
 #define SCAN_IS_FILE 4
 #define SCAN_IS_PRESENT 8
 #define SCAN_IS_SWAPPED 16
-#define MOST_RUNS 32
+#define MOST_RUNS 128
 
 /* Pages that are there, in memory or in swap, and not the file's. */
 static int scan_written(int fd, const char *start, const char *end, struct run *runs, int most,

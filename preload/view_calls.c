@@ -317,7 +317,7 @@ static bool cover_page(size_t page)
 		if (estate_is_shed(page) || pages_mark_of(page) == MARK_FOREIGN)
 			return true;
 		estate_spoil(page, 1);
-		return pages_prepare(page, 1, false, false) && pages_claim(page, 1) &&
+		return pages_prepare(page, 1, false) && pages_claim(page, 1) &&
 		       pages_mark(page, 1, MARK_TAKEN);
 	}
 	if (is_live(region, page))

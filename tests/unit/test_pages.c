@@ -24,7 +24,7 @@ static size_t chunk_pages(void)
 static void prepare(size_t first, size_t count)
 {
 	assert_true(estate_reserve());
-	assert_true(pages_prepare(first, count, true, true));
+	assert_true(pages_prepare(first, count, true));
 }
 
 static void claim_all_or_none_at(size_t first, size_t count)
@@ -143,7 +143,7 @@ static void tables_may_be_refused(void **state)
 	assert_true(estate_reserve());
 	for (n = 1;; n++) {
 		fake_fail(CALL_TABLE, n, ENOMEM);
-		if (pages_prepare(chunk_pages() - 1, 2, true, true))
+		if (pages_prepare(chunk_pages() - 1, 2, true))
 			break;
 		assert_true(fake_mend());
 	}
