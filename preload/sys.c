@@ -230,8 +230,9 @@ static int read_written(int fd, char *start, char *end, struct run *runs, int mo
 	got = SYS_4(SYS_pread64, fd, entries, want * sizeof(*entries), at);
 #else
 	/* The offset is a pair of registers, each machine its own way. */
-	got = -ENOSYS;
+	(void)fd;
 	(void)at;
+	got = -ENOSYS;
 #endif
 	if (got < (long)sizeof(*entries))
 		return got < 0 ? (int)got : -EIO;

@@ -49,7 +49,9 @@ static void limited(void)
 	say("50 MiB", block != NULL);
 	map_all("behind the limit");
 	result("mprotect", mprotect(p, PAGE, PROT_READ | PROT_WRITE));
-	say("300 MiB are refused", malloc((size_t)300 << 20) == NULL);
+	free(block);
+	block = malloc((size_t)300 << 20);
+	say("300 MiB are refused", block == NULL);
 	say("what was mapped before", bytes_are(p, 2 * PAGE, 3, 0));
 	result("munmap", munmap(p, 2 * PAGE));
 	free(block);
