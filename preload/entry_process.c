@@ -26,6 +26,7 @@
 #include "entry.h"
 #include "entry_process.h"
 #include "fd.h"
+#include "guard.h"
 #include "lock.h"
 #include "report.h"
 #include "stats.h"
@@ -85,8 +86,10 @@ bool process_vfork_before(void)
 {
 	bool outer = config.active && !tls.vfork_child;
 
-	if (outer)
+	if (outer) {
 		vfork_signals = sys_block_signals();
+		guard_mask_changed();
+	}
 	return outer;
 }
 
@@ -94,6 +97,7 @@ long process_vfork_after(long answer, bool outer)
 {
 	if (outer) {
 		tls.vfork_child = answer == 0;
+		guard_mask_changed();
 		sys_unblock_signals(vfork_signals);
 	}
 	if (answer < 0 && answer > -4096) {
@@ -139,6 +143,16 @@ enum process_kind process_kind_of(uint64_t flags)
 	return shares == CLONE_VM ? PROCESS_STRANGER : PROCESS_STRANGER_FORK;
 }
 
+/* What the program asks for of signals is kept in one place for both, and a vfork child passes it
+ * by: right if that has actions of its own, and if all others share them. */
+static void signals_before(uint64_t flags)
+{
+	enum process_kind kind = process_kind_of(flags);
+
+	if ((flags & CLONE_VM) && (kind == PROCESS_VFORK) == ((flags & CLONE_SIGHAND) != 0))
+		guard_give_up();
+}
+
 /* The arguments of clone, as libc takes them. */
 struct clone_call {
 	__typeof__(next.clone) next;
@@ -177,11 +191,13 @@ static int clone_vforks(struct clone_call *call, struct start *start)
 		return pass_on(call);
 	start->vforked = true;
 	start->signals = sys_block_signals();
+	guard_mask_changed();
 	call->function = begin_child;
 	call->argument = start;
 	pid = pass_on(call);
 	if (!(call->flags & CLONE_SETTLS))
 		tls.vfork_child = 0;
+	guard_mask_changed();
 	sys_unblock_signals(start->signals);
 	return pid;
 }
@@ -193,6 +209,7 @@ static int clone_any(struct clone_call *call)
 	/* libc refuses these before it looks at anything else. */
 	if (call->function == NULL || call->stack == NULL || !config.active)
 		return pass_on(call);
+	signals_before((unsigned int)call->flags);
 	switch (process_kind_of((unsigned int)call->flags)) {
 	case PROCESS_FORK:
 		return clone_forks(call, &start);
@@ -232,8 +249,7 @@ static int clone_any(struct clone_call *call)
 BODY_OF_CLONE(clone)
 BODY_OF_CLONE(__clone)
 
-pid_t mc_forkpty(int *master, char *name, const struct termios *termios,
-		 const struct winsize *size)
+pid_t mc_forkpty(int *master, char *name, const struct termios *termios, const struct winsize *size)
 {
 	pid_t pid = NEXT(forkpty)(master, name, termios, size);
 
