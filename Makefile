@@ -53,6 +53,7 @@ UNIT_CFLAGS = -DMC_UNIT_TEST -DMC_CHECK \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 UNIT_OBJS = $(patsubst preload/%.c,$(UNIT)/objs/%.o,$(filter-out $(UNIT_EXCLUDE),$(C_SOURCES))) \
 	$(UNIT)/objs/copy.o
+UNIT_SUPPORT = $(patsubst tests/unit/%.c,$(UNIT)/objs/%.o,$(wildcard tests/unit/support/*.c))
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(UNIT)/%,$(wildcard tests/unit/*.c))
 
 PROGRAMS := $(patsubst tests/programs/%.c,%,$(wildcard tests/programs/*.c))
@@ -118,9 +119,14 @@ $(BUILD)/tests/libmapcoalesce-test.so: $(addprefix $(BUILD)/test-objs/,$(OBJS)) 
 	$(call run,LINK)$(COMPILER) $(CFLAGS) $(LIB_LDFLAGS) $(LDFLAGS) -o $@ \
 		$(filter %.o,$^) $(LIB_LIBS)
 
-$(UNIT_TESTS): $(UNIT)/%: tests/unit/%.c $(UNIT_OBJS) $(UNIT)/objs/flags
-	$(call run,UNIT)$(COMPILER) $(LIB_CFLAGS) -Wno-unused-parameter $(UNIT_CFLAGS) $(CFLAGS) \
-		-pthread -MMD -MP -MT $@ -MF $@.d $(LDFLAGS) -o $@ $< $(UNIT_OBJS) -lcmocka $(LIB_LIBS)
+# cmocka's test functions take an argument that few of them use.
+UNIT_BUILD = $(COMPILER) $(LIB_CFLAGS) -Wno-unused-parameter -Itests/unit/support $(UNIT_CFLAGS) \
+	$(CFLAGS) -pthread -MMD -MP
+$(UNIT_SUPPORT): $(UNIT)/objs/%.o: tests/unit/%.c $(UNIT)/objs/flags
+	$(call run,CC)mkdir -p $(@D) && $(UNIT_BUILD) -c -o $@ $<
+$(UNIT_TESTS): $(UNIT)/%: tests/unit/%.c $(UNIT_SUPPORT) $(UNIT_OBJS) $(UNIT)/objs/flags
+	$(call run,UNIT)$(UNIT_BUILD) -MT $@ -MF $@.d $(LDFLAGS) -o $@ $< $(UNIT_SUPPORT) \
+		$(UNIT_OBJS) -lcmocka $(LIB_LIBS)
 
 # A program's first line may ask for more flags: /* build: -shared -fPIC */. NAME_so.c becomes
 # NAME_so.so.
@@ -131,7 +137,7 @@ $(BUILD)/tests/%_so.so: tests/programs/%_so.c $(BUILD)/tests/flags
 $(BUILD)/tests/%: tests/programs/%.c $(BUILD)/tests/flags
 	$(program)
 
--include $(wildcard $(UNIT)/*.d $(BUILD)/tests/*.d)
+-include $(wildcard $(UNIT)/*.d $(UNIT)/objs/support/*.d $(BUILD)/tests/*.d)
 
 unit-tests: $(UNIT_TESTS)
 test-programs: $(addprefix $(BUILD)/tests/,$(PROGRAMS) libmapcoalesce-test.so)
@@ -162,10 +168,11 @@ bench: all
 
 # hooks.def is a table, and not formatted. Test programs and benchmarks stand alone, and say themselves
 # that they want _GNU_SOURCE.
-LINT_C := $(wildcard preload/*.c tests/unit/*.c)
+LINT_C := $(wildcard preload/*.c tests/unit/*.c tests/unit/support/*.c)
 LINT_PROGRAMS := $(wildcard tests/programs/*.c tests/bench/*.c)
-LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h)
-LINT_FLAGS = -std=gnu11 -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' -DMC_UNIT_TEST -DMC_CHECK -Ipreload
+LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h tests/unit/support/*.h)
+LINT_FLAGS = -std=gnu11 -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' -DMC_UNIT_TEST -DMC_CHECK -Ipreload \
+	-Itests/unit/support
 tidy = printf '%s\n' $(1) | xargs -r -P 2 -I @ clang-tidy --quiet @ -- $(2) 2>$(BUILD)/tidy.log || \
 	{ grep -v ' generated\.$$' $(BUILD)/tidy.log; exit 1; }
 lint:

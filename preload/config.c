@@ -109,9 +109,10 @@ static void read_size(const char *variable, const char *value, size_t *size)
 	for (; *s >= '0' && *s <= '9' && number < SIZE_MAX / 10 - 9; s++)
 		number = number * 10 + (size_t)(*s - '0');
 	if (s != value && *s != '\0') {
-		const char *unit = strchr("KMGT", *s & ~0x20);
+		static const char units[] = "KMGT";
+		const char *unit = memchr(units, *s & ~0x20, sizeof(units) - 1);
 
-		shift = unit == NULL ? 0 : 10U * (unsigned int)(unit - "KMGT" + 1);
+		shift = unit == NULL ? 0 : 10U * (unsigned int)(unit - units + 1);
 		s += unit != NULL;
 	}
 	if (s == value || *s != '\0' || shift >= 8 * sizeof(size_t) || number > SIZE_MAX >> shift) {

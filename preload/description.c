@@ -102,7 +102,7 @@ static struct description *fresh_record(void)
 						__ATOMIC_ACQUIRE))
 			batch = made;
 		else
-			kernel.unmap(made, BATCH * sizeof(*made));
+		made = NULL; /* lost: a range once handed out is never given back */
 	}
 	batch[index % BATCH].index = index;
 	return &batch[index % BATCH];
@@ -259,7 +259,7 @@ static void write_down(struct description *d, const struct findings *f, enum rea
 		d->inode = f->stat.inode;
 		d->moves_atime = !(f->filesystem.flags & (ST_NOATIME | ST_RDONLY)) &&
 				 !(f->flags & O_NOATIME);
-		d->huge_tmpfs = f->filesystem.type == TMPFS_MAGIC;
+		d->tmpfs = f->filesystem.type == TMPFS_MAGIC || f->filesystem.type == RAMFS_MAGIC;
 	}
 	__atomic_store_n(&d->policy, reason == REASON_none ? POLICY_SERVE : POLICY_PASS,
 			 __ATOMIC_RELEASE);

@@ -40,14 +40,14 @@ struct description {
 	uint8_t policy; /* enum policy */
 	uint8_t reason; /* enum reason, with POLICY_PASS */
 	uint8_t access; /* O_RDONLY or O_RDWR */
-	bool seen;	/* a small mapping of it was passed through */
+	bool seen;      /* a small mapping of it was passed through */
 	struct region *layers[KIND_COUNT];
 	/* Proof that a descriptor still is this description. */
 	uint64_t device;
 	uint64_t inode;
 	/* Cold. */
 	bool moves_atime; /* on a file system mounted relatime */
-	bool huge_tmpfs;
+	bool tmpfs;
 	uint8_t layer_count[KIND_COUNT];
 	int32_t references;
 	int fd; /* a number that was this description's when last used; to be proved */

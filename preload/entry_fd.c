@@ -22,6 +22,7 @@
 #include "report.h"
 #include "stats.h"
 #include "tls.h"
+#include "view.h"
 
 /* Newer than some headers. */
 #ifndef SCM_PIDFD
@@ -266,6 +267,13 @@ void entry_fcntl(int fd, int command, int answer)
 		fd_duplicated(fd, answer);
 }
 
+/* A seal against writing is refused while the file is mapped writable, natively by the program; an
+ * idle region of ours must not be the reason. */
+static bool worth_another_try(int command, int answer)
+{
+	return answer == -1 && errno == EBUSY && command == F_ADD_SEALS && view_relieve();
+}
+
 /* The third argument is passed on as a pointer whether there is one or not, as libc itself does. */
 #define BODY_OF_FCNTL(name)                                                                        \
 	int mc_##name(int fd, int command, ...)                                                    \
@@ -278,6 +286,8 @@ void entry_fcntl(int fd, int command, int answer)
 		argument = va_arg(list, void *);                                                   \
 		va_end(list);                                                                      \
 		answer = NEXT(name)(fd, command, argument);                                        \
+		if (worth_another_try(command, answer))                                            \
+			answer = NEXT(name)(fd, command, argument);                                \
 		entry_fcntl(fd, command, answer);                                                  \
 		return answer;                                                                     \
 	}
@@ -288,6 +298,11 @@ BODY_OF_FCNTL(__fcntl)
 #ifdef __i386__
 BODY_OF_FCNTL(__fcntl_time64)
 #endif
+
+int mc_memfd_create(const char *name, unsigned int flags)
+{
+	return opened(NEXT(memfd_create)(name, flags));
+}
 
 /* The bodies of the rows NEWFD. */
 static inline int made(int fd)
@@ -386,8 +401,7 @@ void entry_received(const struct msghdr *message)
 	while (at != NULL && (size_t)(end - at) >= sizeof(struct cmsghdr)) {
 		const struct cmsghdr *header = (const void *)at;
 
-		if (header->cmsg_len < sizeof(*header) ||
-		    header->cmsg_len > (size_t)(end - at))
+		if (header->cmsg_len < sizeof(*header) || header->cmsg_len > (size_t)(end - at))
 			return;
 		forget_rights(header);
 		if ((size_t)(end - at) < CMSG_ALIGN(header->cmsg_len))

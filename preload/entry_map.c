@@ -73,9 +73,12 @@ static void *map_over(const struct view_request *request, int flags,
 	int error;
 	void *p;
 
-	/* The kernel would see the estate where the program knows of nothing. */
+	/* The kernel would see the estate where the program knows of nothing. What lies outside is
+	 * the kernel's to judge. */
 	if (flags & MAP_FIXED_NOREPLACE) {
-		if (!view_none(request->addr, request->length))
+		if (!estate_has(request->addr) ||
+		    !estate_has((char *)request->addr + request->length - 1) ||
+		    !view_none(request->addr, request->length))
 			return map(request, flags);
 		flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
 	}
@@ -154,14 +157,32 @@ int mc_munmap(void *addr, size_t length)
 	return answer;
 }
 
-/* Whether mremap's arguments could be right at all (mm/mremap.c). */
-static bool remap_is_sane(const void *addr, size_t new_length, int flags)
+/* Whether a program may mean that range: a senseless one fails, and must not be taken down first. */
+static bool could_be_mapped(const void *addr, size_t length)
+{
+	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length <= estate.bytes / 2;
+}
+
+/* Whether mremap's arguments could be right at all (mm/mremap.c, check_mremap_params). */
+static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length, int flags,
+			  const void *to)
 {
 	int known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+	size_t mask = sys_page_size() - 1;
+	size_t old = (old_length + mask) & ~mask;
+	size_t new = (new_length + mask) & ~mask;
+	uintptr_t from = (uintptr_t)addr;
+	uintptr_t target = (uintptr_t)to;
 
-	return (flags & ~known) == 0 && ((uintptr_t)addr & (sys_page_size() - 1)) == 0 &&
-	       new_length != 0 &&
-	       ((flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) == 0 || (flags & MREMAP_MAYMOVE));
+	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 ||
+	    new > SIZE_MAX / 2)
+		return false;
+	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
+		return true;
+	if (!(flags & MREMAP_MAYMOVE) || (target & mask) != 0 ||
+	    ((flags & MREMAP_DONTUNMAP) && old != new))
+		return false;
+	return !(flags & MREMAP_FIXED) || from + old <= target || target + new <= from;
 }
 
 /* Moves pages of the estate out of it, into a mapping of the program's own, without ever leaving a
@@ -184,13 +205,13 @@ static void *remap_inside(void *addr, size_t old_length, size_t new_length, int 
 	size_t new = (new_length + mask) & ~mask;
 	void *p;
 
-	if (!remap_is_sane(addr, new_length, flags) || old_length == 0)
+	if (!remap_is_sane(addr, old_length, new_length, flags, to))
 		return NEXT(mremap)(addr, old_length, new_length, flags, to);
-	if (view_check(addr, old) != 0) {
+	if (view_check(addr, old != 0 ? old : 1) != 0) {
 		errno = EFAULT;
 		return MAP_FAILED;
 	}
-	if (flags & MREMAP_DONTUNMAP)
+	if (old == 0 || (flags & MREMAP_DONTUNMAP))
 		return NEXT(mremap)(addr, old_length, new_length, flags, to);
 	if (!(flags & MREMAP_FIXED) && new <= old) {
 		if (new < old)
@@ -202,6 +223,11 @@ static void *remap_inside(void *addr, size_t old_length, size_t new_length, int 
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
+	/* Or the kernel might put the copy just where it is to go. */
+	if ((flags & MREMAP_FIXED) && !estate_touches(to, new) &&
+	    NEXT(mmap)(to, new, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		       -1, 0) == MAP_FAILED)
+		return MAP_FAILED;
 	p = move_out(addr, old);
 	if (p == MAP_FAILED)
 		return p;
@@ -221,7 +247,8 @@ void *mc_mremap(void *addr, size_t old_length, size_t new_length, int flags, ...
 		to = va_arg(list, void *);
 		va_end(list);
 	}
-	covers = (flags & MREMAP_FIXED) && estate_touches(to, new_length);
+	covers = (flags & MREMAP_FIXED) && remap_is_sane(addr, old_length, new_length, flags, to) &&
+		 could_be_mapped(to, new_length) && estate_touches(to, new_length);
 	if (covers && view_cover(to, new_length) != 0) {
 		errno = ENOMEM;
 		return MAP_FAILED;
@@ -238,39 +265,104 @@ void *mc_mremap(void *addr, size_t old_length, size_t new_length, int flags, ...
 	return p;
 }
 
-/* Before a call that changes pages for good: 0, or errno is set. */
-static int before_change(const void *addr, size_t length, bool excludes)
+/* A call that changes pages, or only looks at them. */
+struct call_on {
+	int (*call)(void *addr, size_t length, int how); /* 0, or -1 and errno */
+	int how;
+	bool changes; /* what it does must not reach later views */
+	bool excludes; /* nor other views that share the page */
+	bool goes_on; /* over pages that are not mapped; else it ends there */
+};
+
+static int allow(void *addr, size_t length, const struct call_on *c)
 {
-	if (!estate_touches(addr, length))
-		return 0;
-	return answer_of(view_change((void *)addr, length, excludes));
+	return c->changes ? view_change(addr, length, c->excludes) : view_check(addr, length);
 }
 
-/* Before a call that only looks, or acts on the file. */
-static int before_look(const void *addr, size_t length)
+/* Some of the range is not mapped, as far as the program knows: run by run, as the kernel does. */
+static int call_in_parts(char *addr, size_t length, const struct call_on *c)
 {
-	if (!estate_touches(addr, length))
-		return 0;
-	return answer_of(view_check((void *)addr, length));
+	const char *end = addr + length;
+	bool hole = false;
+
+	for (size_t run; addr < end; addr += run) {
+		bool live;
+
+		run = view_run(addr, (size_t)(end - addr), &live);
+		if (live && allow(addr, run, c) == 0) {
+			if (c->call(addr, run, c->how) == 0)
+				continue;
+			if (errno != ENOMEM || !c->goes_on)
+				return -1;
+		}
+		hole = true;
+		if (!c->goes_on)
+			break;
+	}
+	if (hole)
+		errno = ENOMEM;
+	return hole ? -1 : 0;
 }
 
-int mc_mprotect(void *addr, size_t length, int prot)
+static int call_on_range(void *addr, size_t length, const struct call_on *c)
 {
-	int answer;
+	size_t mask = sys_page_size() - 1;
+	uintptr_t start = (uintptr_t)addr & ~mask;
+	int saved = errno;
 
-	if (before_change(addr, length, prot != PROT_READ) != 0)
+	/* What makes no sense, the kernel refuses. */
+	if (!estate_touches(addr, length) || length > UINTPTR_MAX - mask - (uintptr_t)addr ||
+	    allow(addr, length, c) == 0)
+		return c->call(addr, length, c->how);
+	/* So it does with what is wrong but for the range. */
+	if (c->call(addr, 0, c->how) != 0)
 		return -1;
-	answer = NEXT(mprotect)(addr, length, prot);
+	errno = saved;
+	length = ((uintptr_t)addr + length - start + mask) & ~mask;
+	return call_in_parts((char *)start, length, c);
+}
+
+static bool is_aligned(const void *addr)
+{
+	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0;
+}
+
+static int call_mprotect(void *addr, size_t length, int prot)
+{
+	int answer = NEXT(mprotect)(addr, length, prot);
+
 	if (answer != 0 && errno == ENOMEM && view_relieve())
 		answer = NEXT(mprotect)(addr, length, prot);
 	return answer;
 }
 
+/* The bits that are refused whatever the range (and with length 0 are not). */
+static bool prot_is_known(int prot)
+{
+	return (prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) == 0;
+}
+
+int mc_mprotect(void *addr, size_t length, int prot)
+{
+	const struct call_on c = {call_mprotect, prot, true, prot != PROT_READ, false};
+
+	if (!is_aligned(addr) || !prot_is_known(prot))
+		return NEXT(mprotect)(addr, length, prot);
+	return call_on_range(addr, length, &c);
+}
+
+static int call_pkey_mprotect(void *addr, size_t length, int how)
+{
+	return NEXT(pkey_mprotect)(addr, length, how & 0xff, how >> 8);
+}
+
 int mc_pkey_mprotect(void *addr, size_t length, int prot, int pkey)
 {
-	if (before_change(addr, length, true) != 0)
-		return -1;
-	return NEXT(pkey_mprotect)(addr, length, prot, pkey);
+	const struct call_on c = {call_pkey_mprotect, prot | pkey << 8, true, true, false};
+
+	if (!is_aligned(addr) || !prot_is_known(prot) || pkey < -1)
+		return NEXT(pkey_mprotect)(addr, length, prot, pkey);
+	return call_on_range(addr, length, &c);
 }
 
 /* What an advice does to a mapping. */
@@ -302,42 +394,40 @@ static enum effect effect_of(int advice)
 	}
 }
 
-static int before_advice(void *addr, size_t length, int advice, bool *swallow)
+static int call_madvise(void *addr, size_t length, int advice)
 {
-	enum effect effect = effect_of(advice);
-
-	*swallow = false;
-	if (!estate_touches(addr, length) || ((uintptr_t)addr & (sys_page_size() - 1)) != 0)
+	if (effect_of(advice) == EFFECT_NOTHING && length > 0 && estate_has(addr) &&
+	    estate_has((const char *)addr + length - 1))
 		return 0;
-	if (effect == EFFECT_CHANGE)
-		return before_change(addr, length, true);
-	*swallow = effect == EFFECT_NOTHING && estate_has(addr) &&
-		   estate_has((const char *)addr + length - 1);
-	return before_look(addr, length);
+	return NEXT(madvise)(addr, length, advice);
+}
+
+static bool stops_at_holes(int advice)
+{
+	return advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
 }
 
 int mc_madvise(void *addr, size_t length, int advice)
 {
-	bool swallow;
+	const struct call_on c = {call_madvise, advice, effect_of(advice) == EFFECT_CHANGE, true,
+				  !stops_at_holes(advice)};
 
-	if (before_advice(addr, length, advice, &swallow) != 0)
-		return -1;
-	return swallow ? 0 : NEXT(madvise)(addr, length, advice);
+	if (!is_aligned(addr))
+		return NEXT(madvise)(addr, length, advice);
+	return call_on_range(addr, length, &c);
 }
 
 int mc_posix_madvise(void *addr, size_t length, int advice)
 {
-	bool swallow;
 	int saved = errno;
+	int answer;
 
-	/* It answers with an errno, and glibc ignores DONTNEED, the one value that differs. */
-	if (before_advice(addr, length, advice, &swallow) != 0) {
-		int error = errno;
-
-		errno = saved;
-		return error;
-	}
-	return swallow ? 0 : NEXT(posix_madvise)(addr, length, advice);
+	/* glibc ignores it: what MADV_DONTNEED does is not what POSIX means by it. */
+	if (advice == POSIX_MADV_DONTNEED)
+		return 0;
+	answer = mc_madvise(addr, length, advice) == 0 ? 0 : errno;
+	errno = saved;
+	return answer;
 }
 
 ssize_t mc_process_madvise(int pidfd, const struct iovec *ranges, size_t count, int advice,
@@ -347,32 +437,56 @@ ssize_t mc_process_madvise(int pidfd, const struct iovec *ranges, size_t count, 
 	return NEXT(process_madvise)(pidfd, ranges, count, advice, flags);
 }
 
+static int call_msync(void *addr, size_t length, int flags)
+{
+	return NEXT(msync)(addr, length, flags);
+}
+
 int mc_msync(void *addr, size_t length, int flags)
 {
-	if (before_look(addr, length) != 0)
-		return -1;
-	return NEXT(msync)(addr, length, flags);
+	const struct call_on c = {call_msync, flags, false, false, true};
+
+	if (!is_aligned(addr))
+		return NEXT(msync)(addr, length, flags);
+	return call_on_range(addr, length, &c);
+}
+
+static int call_mlock(void *addr, size_t length, int how)
+{
+	(void)how;
+	return NEXT(mlock)(addr, length);
+}
+
+static int call_mlock2(void *addr, size_t length, int flags)
+{
+	return NEXT(mlock2)(addr, length, (unsigned int)flags);
+}
+
+static int call_munlock(void *addr, size_t length, int how)
+{
+	(void)how;
+	return NEXT(munlock)(addr, length);
 }
 
 int mc_mlock(const void *addr, size_t length)
 {
-	if (before_change(addr, length, false) != 0)
-		return -1;
-	return NEXT(mlock)(addr, length);
+	const struct call_on c = {call_mlock, 0, true, false, false};
+
+	return call_on_range((void *)addr, length, &c);
 }
 
 int mc_mlock2(const void *addr, size_t length, unsigned int flags)
 {
-	if (before_change(addr, length, false) != 0)
-		return -1;
-	return NEXT(mlock2)(addr, length, flags);
+	const struct call_on c = {call_mlock2, (int)flags, true, false, false};
+
+	return call_on_range((void *)addr, length, &c);
 }
 
 int mc_munlock(const void *addr, size_t length)
 {
-	if (before_change(addr, length, false) != 0)
-		return -1;
-	return NEXT(munlock)(addr, length);
+	const struct call_on c = {call_munlock, 0, true, false, false};
+
+	return call_on_range((void *)addr, length, &c);
 }
 
 int mc_mlockall(int flags)
@@ -380,21 +494,27 @@ int mc_mlockall(int flags)
 	/* The reserved part would count against RLIMIT_MEMLOCK; and a region that is mapped from
 	 * now on would be locked, and read, as a whole. */
 	if (config.active)
-		view_lock_down();
+		view_retreat();
 	return NEXT(mlockall)(flags);
 }
 
 int mc_mincore(void *addr, size_t length, unsigned char *vector)
 {
-	if (before_look(addr, length) != 0)
+	if (is_aligned(addr) && estate_touches(addr, length) &&
+	    length <= UINTPTR_MAX - sys_page_size() - (uintptr_t)addr &&
+	    view_check(addr, length) != 0) {
+		errno = ENOMEM;
 		return -1;
+	}
 	return NEXT(mincore)(addr, length, vector);
 }
 
 int mc_remap_file_pages(void *addr, size_t length, int prot, size_t page, int flags)
 {
-	if (before_change(addr, length, true) != 0)
+	if (estate_touches(addr, length) && view_change(addr, length, true) != 0) {
+		errno = ENOMEM;
 		return -1;
+	}
 	return NEXT(remap_file_pages)(addr, length, prot, page, flags);
 }
 

@@ -32,6 +32,7 @@
 #include "stats.h"
 #include "sys.h"
 #include "tls.h"
+#include "view.h"
 
 /* The signals to unblock when the vfork is over; written by the outermost one only, so that
  * the child, which shares it, leaves it as it is. */
@@ -171,53 +172,62 @@ static int pass_on(const struct clone_call *call)
 			  call->parent_tid, call->storage, call->child_tid);
 }
 
-static int clone_forks(struct clone_call *call, struct start *start)
+/* The same call, but what it starts begins with us. */
+static struct clone_call wrapped(const struct clone_call *call, struct start *start)
 {
+	struct clone_call wrapper = *call;
+
+	start->function = call->function;
+	start->argument = call->argument;
+	wrapper.function = begin_child;
+	wrapper.argument = start;
+	return wrapper;
+}
+
+static int clone_forks(const struct clone_call *call)
+{
+	struct start start = {0};
+	struct clone_call wrapper = wrapped(call, &start);
 	int pid;
 
-	call->function = begin_child;
-	call->argument = start;
 	process_fork_before();
-	pid = pass_on(call);
+	pid = pass_on(&wrapper);
 	process_fork_after(pid);
 	return pid;
 }
 
-static int clone_vforks(struct clone_call *call, struct start *start)
+static int clone_vforks(const struct clone_call *call)
 {
+	struct start start = {.vforked = true};
+	struct clone_call wrapper = wrapped(call, &start);
 	int pid;
 
 	if (tls.vfork_child)
 		return pass_on(call);
-	start->vforked = true;
-	start->signals = sys_block_signals();
+	start.signals = sys_block_signals();
 	guard_mask_changed();
-	call->function = begin_child;
-	call->argument = start;
-	pid = pass_on(call);
+	pid = pass_on(&wrapper);
 	if (!(call->flags & CLONE_SETTLS))
 		tls.vfork_child = 0;
 	guard_mask_changed();
-	sys_unblock_signals(start->signals);
+	sys_unblock_signals(start.signals);
 	return pid;
 }
 
-static int clone_any(struct clone_call *call)
+static int clone_any(const struct clone_call *call)
 {
-	struct start start = {.function = call->function, .argument = call->argument};
-
 	/* libc refuses these before it looks at anything else. */
 	if (call->function == NULL || call->stack == NULL || !config.active)
 		return pass_on(call);
 	signals_before((unsigned int)call->flags);
 	switch (process_kind_of((unsigned int)call->flags)) {
 	case PROCESS_FORK:
-		return clone_forks(call, &start);
+		return clone_forks(call);
 	case PROCESS_STRANGER_FORK:
 		fd_stop_tracking();
-		return clone_forks(call, &start);
+		return clone_forks(call);
 	case PROCESS_VFORK:
-		return clone_vforks(call, &start);
+		return clone_vforks(call);
 	case PROCESS_STRANGER:
 		fd_stop_tracking();
 		break;
@@ -269,6 +279,54 @@ int mc_daemon(int keep_directory, int keep_streams)
 	/* libc puts /dev/null in place of the child's first three. */
 	fd_forget_range(0, 2);
 	return NEXT(daemon)(keep_directory, keep_streams);
+}
+
+void process_limits(int resource, uint64_t limit)
+{
+	/* The estate is address space that natively is not taken, regions of kind D are data. */
+	if (config.active && !tls.vfork_child && limit != RLIM64_INFINITY &&
+	    (resource == RLIMIT_AS || resource == RLIMIT_DATA))
+		view_retreat();
+}
+
+/* RLIM_INFINITY is ULONG_MAX, which is not RLIM64_INFINITY where long has 32 bits. */
+static uint64_t soft_limit(const struct rlimit *limit)
+{
+	return limit == NULL || limit->rlim_cur == RLIM_INFINITY ? RLIM64_INFINITY
+								 : limit->rlim_cur;
+}
+
+static bool is_this_process(pid_t pid)
+{
+	return pid == 0 || pid == sys_getpid();
+}
+
+int mc_setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	process_limits((int)resource, soft_limit(limit));
+	return NEXT(setrlimit)(resource, limit);
+}
+
+int mc_setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+	process_limits((int)resource, limit == NULL ? RLIM64_INFINITY : limit->rlim_cur);
+	return NEXT(setrlimit64)(resource, limit);
+}
+
+int mc_prlimit(pid_t pid, __rlimit_resource_t resource, const struct rlimit *limit,
+	       struct rlimit *old)
+{
+	if (limit != NULL && is_this_process(pid))
+		process_limits((int)resource, soft_limit(limit));
+	return NEXT(prlimit)(pid, resource, limit, old);
+}
+
+int mc_prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit,
+		 struct rlimit64 *old)
+{
+	if (limit != NULL && is_this_process(pid))
+		process_limits((int)resource, limit->rlim_cur);
+	return NEXT(prlimit64)(pid, resource, limit, old);
 }
 
 int mc_unshare(int flags)

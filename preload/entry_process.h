@@ -29,6 +29,9 @@ void process_fork_after(long pid);
 bool process_vfork_before(void);
 long process_vfork_after(long answer, bool outer);
 
+/* A soft limit of this process is about to be set, RLIM64_INFINITY for none. */
+void process_limits(int resource, uint64_t limit);
+
 /* The process ends without running destructors. */
 void process_report(void);
 

@@ -308,6 +308,12 @@ static any_function target_of_process(long number, long a, long b, long c, long 
 		if (a & CLONE_FILES)
 			fd_stop_tracking();
 		break;
+	case SYS_prlimit64:
+		/* Of this process only, and only where the limit can be read at all. */
+		if ((a == 0 || a == sys_getpid()) && c != 0 &&
+		    readable((const char *)c, sizeof(struct rlimit64)))
+			process_limits((int)b, ((const struct rlimit64 *)c)->rlim_cur);
+		break;
 	case SYS_exit_group:
 		process_report();
 		break;

@@ -26,8 +26,8 @@ struct estate estate;
 /* One bit a slot: taken. Synchronization: LOCK_VIEWS. */
 static uint64_t *slots;
 static size_t slot_count;
-static size_t low_hint;	 /* every slot below is taken */
-static size_t low_top;	 /* every slot from here to high_bottom is free */
+static size_t low_hint;  /* every slot below is taken */
+static size_t low_top;   /* every slot from here to high_bottom is free */
 static size_t high_hint; /* every slot from here on is taken */
 static size_t high_bottom;
 static bool ballast;
@@ -72,6 +72,21 @@ static bool make_tables(void)
 	return slots != NULL;
 }
 
+/* Gives back what was reserved for the alignment. The last 2 MiB of the rest are the ballast's. */
+static void trim(char *p, size_t length, uintptr_t base)
+{
+	size_t huge_slots = (size_t)1 << (HUGE_SHIFT - estate.slot_shift);
+	char *end = (char *)base + estate.bytes;
+
+	if ((char *)base > p)
+		kernel.unmap(p, (size_t)((char *)base - p));
+	if (end < p + length)
+		kernel.unmap(end, (size_t)(p + length - end));
+	set_slots(slot_count - huge_slots, huge_slots, true);
+	high_hint = slot_count - huge_slots;
+	high_bottom = high_hint;
+}
+
 bool estate_reserve(void)
 {
 	size_t huge = (size_t)1 << HUGE_SHIFT;
@@ -101,6 +116,7 @@ bool estate_reserve(void)
 		kernel.unmap(p, bytes + 2 * huge);
 		return false;
 	}
+	trim(p, bytes + 2 * huge, ((uintptr_t)p + huge - 1) & ~(huge - 1));
 	__atomic_store_n(&estate.base, ((uintptr_t)p + huge - 1) & ~(huge - 1), __ATOMIC_RELEASE);
 	estate_take_ballast();
 	return true;
@@ -109,7 +125,7 @@ bool estate_reserve(void)
 /* In the middle of the 2 MiB that lie behind the estate. */
 static void *ballast_page(void)
 {
-	return (void *)(estate.base + estate.bytes + ((uintptr_t)1 << (HUGE_SHIFT - 1)));
+	return (void *)(estate.base + estate.bytes - ((uintptr_t)1 << (HUGE_SHIFT - 1)));
 }
 
 void estate_take_ballast(void)

@@ -84,7 +84,7 @@ static inline size_t estate_pages(size_t bytes)
 
 /* Where a region may be placed. */
 enum placement {
-	PLACE_PACKED,	   /* at any slot */
+	PLACE_PACKED,      /* at any slot */
 	PLACE_CONGRUENT,   /* at a multiple of 2 MiB */
 	PLACE_INCONGRUENT, /* anywhere but at a multiple of 2 MiB (huge tmpfs) */
 };
@@ -98,9 +98,9 @@ void estate_give(size_t first, size_t pages);
  * LOCK_VIEWS. */
 void estate_spoil(size_t first, size_t pages);
 
-/* Makes the tables for these pages; `shared` as the region will be. False if there is no memory.
- * Caller holds LOCK_VIEWS. */
-bool pages_prepare(size_t first, size_t count, bool shared);
+/* Makes the tables for these pages: counts if they will be shared, stale bits for kind C. False if
+ * there is no memory. Caller holds LOCK_VIEWS. */
+bool pages_prepare(size_t first, size_t count, bool with_counts, bool with_stale);
 
 /* The region that a page belongs to, or NULL. */
 struct region *estate_owner(size_t page);
@@ -127,6 +127,14 @@ void pages_unclaim(size_t first, size_t count);
 /* Adds one view to each page's count, and its bit; false (and nothing done) if a count is full. */
 bool pages_share(size_t first, size_t count);
 void pages_unshare(size_t first, size_t count);
+/* Makes a page, shared by at most one view, that view's alone until it ends: false if it has more
+ * than one. A page that is nobody's is claimed by it. */
+bool pages_close(size_t page);
+
+/* Kind C: the pages were in a view that has ended, and may be writable in the page tables. */
+void pages_stale(size_t first, size_t count);
+void pages_unstale(size_t first, size_t count);
+bool pages_any_stale(size_t first, size_t count);
 
 /* The first page of [first, first + count) that is (wanted) or is not claimed; the end if none. */
 size_t pages_find(size_t first, size_t count, bool claimed, bool shared);

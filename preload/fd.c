@@ -41,7 +41,7 @@ static __attribute__((noinline, cold)) void make_leaf(struct fd_entry **cell)
 		return;
 	if (!__atomic_compare_exchange_n(cell, &seen, made, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		kernel.unmap(made, LEAF_ENTRIES * sizeof(*made));
+		made = NULL; /* lost: a range once handed out is never given back */
 }
 
 struct fd_entry *fd_make(int fd)

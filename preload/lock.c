@@ -10,6 +10,10 @@ static uint32_t words[LOCK_COUNT];
 /* Written by the thread that forks, while it holds every lock. */
 static uint64_t fork_signals;
 
+/* In tls.locks: this thread forks and holds them all. Handlers of pthread_atfork that others have
+ * set run then too, before and after ours, and may end views: for them a lock is taken already. */
+#define FORKING 0x80
+
 static void word_take(uint32_t *word)
 {
 	uint32_t seen = 0;
@@ -35,6 +39,8 @@ struct lock_hold lock_take(enum lock_rank rank)
 {
 	struct lock_hold hold = {.signals = 0};
 
+	if (tls.locks & FORKING)
+		return hold;
 	/* The inner lock of two finds the signals blocked already. */
 	if (tls.locks == 0)
 		hold.signals = sys_block_signals();
@@ -49,6 +55,8 @@ struct lock_hold lock_take(enum lock_rank rank)
 
 void lock_drop(enum lock_rank rank, struct lock_hold hold)
 {
+	if (tls.locks & FORKING)
+		return;
 	word_drop(&words[rank]);
 	tls.locks = (uint8_t)(tls.locks & ~(1U << rank));
 	if (tls.locks == 0)
@@ -67,12 +75,14 @@ void lock_fork_prepare(void)
 	for (int rank = 0; rank < LOCK_COUNT; rank++)
 		word_take(&words[rank]);
 	fork_signals = signals;
+	tls.locks = FORKING;
 }
 
 void lock_fork_parent(void)
 {
 	uint64_t signals = fork_signals;
 
+	tls.locks = 0;
 	for (int rank = LOCK_COUNT - 1; rank >= 0; rank--)
 		word_drop(&words[rank]);
 	sys_unblock_signals(signals);
@@ -80,6 +90,7 @@ void lock_fork_parent(void)
 
 void lock_fork_child(void)
 {
+	tls.locks = 0;
 	/* The waiters were threads of the parent; nobody is left to wake. */
 	for (int rank = LOCK_COUNT - 1; rank >= 0; rank--)
 		__atomic_store_n(&words[rank], 0, __ATOMIC_RELEASE);

@@ -12,6 +12,7 @@
 #include "guard.h"
 #include "lock.h"
 #include "log.h"
+#include "mem.h"
 #include "next.h"
 #include "report.h"
 #include "stats.h"
@@ -31,6 +32,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	config_read(environment, argc > 0 ? argv[0] : NULL);
 	if (!config.active)
 		return;
+	mem_begin();
 	stats_begin();
 	pthread_atfork(lock_fork_prepare, lock_fork_parent, fork_child);
 	guard_begin(next.sigaction);

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+void mem_begin(void);
+
 /* Zeroed memory, a whole number of pages, NULL if there is none. Any thread, any moment. */
 void *mem_pages(size_t bytes);
 

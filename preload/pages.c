@@ -9,16 +9,19 @@
 #define CHUNKS 1024
 
 struct chunk {
-	uint64_t *bits;	  /* one a page */
+	uint64_t *bits;   /* one a page */
 	uint32_t *owners; /* region index of each slot */
 	uint16_t *counts; /* views of each page, in shared regions */
-	uint8_t *marks;	  /* enum mark of each page */
+	uint64_t *stale;  /* one a page, in regions of kind C */
+	uint8_t *marks;   /* enum mark of each page */
 };
 
 static struct chunk chunks[CHUNKS];
 
-/* A page shared by more views than this passes through. */
-#define COUNT_FULL 65535
+/* A page shared by so many views passes through. */
+#define COUNT_FULL 65534
+/* One view's alone from now on: nobody may share it. */
+#define COUNT_CLOSED 65535
 
 static inline size_t chunk_pages(void)
 {
@@ -95,7 +98,7 @@ bool pages_share(size_t first, size_t count)
 		uint16_t seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
 
 		do {
-			if (seen == COUNT_FULL) {
+			if (seen >= COUNT_FULL) {
 				pages_unshare(first, page - first);
 				return false;
 			}
@@ -113,10 +116,24 @@ void pages_unshare(size_t first, size_t count)
 
 		/* 0: a program may unmap what is not mapped. */
 		while (seen != 0 &&
-		       !__atomic_compare_exchange_n(cell, &seen, (uint16_t)(seen - 1), true,
-						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		       !__atomic_compare_exchange_n(cell, &seen,
+						    (uint16_t)(seen == COUNT_CLOSED ? 0 : seen - 1),
+						    true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 		}
 	}
+}
+
+bool pages_close(size_t page)
+{
+	uint16_t *cell = count_of(page);
+	uint16_t seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
+
+	do {
+		if (seen > 1)
+			return seen == COUNT_CLOSED;
+	} while (!__atomic_compare_exchange_n(cell, &seen, COUNT_CLOSED, true, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return true;
 }
 
 static size_t find_by_count(size_t first, size_t end, bool claimed)
@@ -149,30 +166,68 @@ unsigned int pages_most_shared(size_t first, size_t count)
 	for (size_t page = first; page < first + count; page++) {
 		unsigned int n = __atomic_load_n(count_of(page), __ATOMIC_RELAXED);
 
+		n = n == COUNT_CLOSED ? 1 : n;
 		most = n > most ? n : most;
 	}
 	return most;
 }
 
-bool pages_prepare(size_t first, size_t count, bool shared)
+static bool prepare_chunk(struct chunk *chunk, bool with_counts, bool with_stale)
 {
 	size_t slots = (size_t)1 << (CHUNK_SHIFT - estate.slot_shift);
 
-	for (size_t page = first; page < first + count; page = (page | (chunk_pages() - 1)) + 1) {
-		struct chunk *chunk = chunk_of(page);
+	if (chunk->bits == NULL)
+		chunk->bits = mem_pages(chunk_pages() / 8);
+	if (chunk->owners == NULL)
+		__atomic_store_n(&chunk->owners, mem_pages(slots * sizeof(uint32_t)),
+				 __ATOMIC_RELEASE);
+	if (with_counts && chunk->counts == NULL)
+		chunk->counts = mem_pages(chunk_pages() * sizeof(*chunk->counts));
+	if (with_stale && chunk->stale == NULL)
+		chunk->stale = mem_pages(chunk_pages() / 8);
+	return chunk->bits != NULL && chunk->owners != NULL &&
+	       (!with_counts || chunk->counts != NULL) && (!with_stale || chunk->stale != NULL);
+}
 
-		if (chunk->bits == NULL)
-			chunk->bits = mem_pages(chunk_pages() / 8);
-		if (chunk->owners == NULL)
-			__atomic_store_n(&chunk->owners, mem_pages(slots * sizeof(uint32_t)),
-					 __ATOMIC_RELEASE);
-		if (shared && chunk->counts == NULL)
-			chunk->counts = mem_pages(chunk_pages() * sizeof(*chunk->counts));
-		if (chunk->bits == NULL || chunk->owners == NULL ||
-		    (shared && chunk->counts == NULL))
+bool pages_prepare(size_t first, size_t count, bool with_counts, bool with_stale)
+{
+	for (size_t page = first; page < first + count; page = (page | (chunk_pages() - 1)) + 1) {
+		if (!prepare_chunk(chunk_of(page), with_counts, with_stale))
 			return false;
 	}
 	return true;
+}
+
+static inline uint64_t *stale_word_of(size_t page)
+{
+	return &chunk_of(page)->stale[within(page) / 64];
+}
+
+void pages_stale(size_t first, size_t count)
+{
+	size_t end = first + count;
+
+	for (size_t page = first; page < end; page = next_word(page))
+		__atomic_fetch_or(stale_word_of(page), mask_of(page, end), __ATOMIC_SEQ_CST);
+}
+
+void pages_unstale(size_t first, size_t count)
+{
+	size_t end = first + count;
+
+	for (size_t page = first; page < end; page = next_word(page))
+		__atomic_fetch_and(stale_word_of(page), ~mask_of(page, end), __ATOMIC_SEQ_CST);
+}
+
+bool pages_any_stale(size_t first, size_t count)
+{
+	size_t end = first + count;
+
+	for (size_t page = first; page < end; page = next_word(page)) {
+		if (__atomic_load_n(stale_word_of(page), __ATOMIC_SEQ_CST) & mask_of(page, end))
+			return true;
+	}
+	return false;
 }
 
 static inline uint32_t *owner_cell(size_t page)

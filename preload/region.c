@@ -1,6 +1,8 @@
 #include "region.h"
 
+#include <errno.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "budget.h"
 #include "config.h"
@@ -8,6 +10,10 @@
 #include "lock.h"
 #include "mem.h"
 #include "sys.h"
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 /* Records are made 512 at a time; an index names both. */
 #define BATCH 512
@@ -24,12 +30,22 @@ static size_t pages_taken;
 /* Room for a file to grow in: a quarter of its size, up to this. */
 #define MOST_SLACK ((uint64_t)64 << 20)
 
+/* Kind D: up to this many pages, dropping all is as cheap as finding the written ones (three system
+ * calls). */
+#define DROP_ALL_PAGES 32
+#define MOST_RUNS 32
+/* Kind C: after so many cleanings of single views, the whole region is cleaned. */
+#define WHOLE_AFTER 64
+
 static const struct {
 	int prot;
 	int flags;
 } kinds[KIND_COUNT] = {
 	[KIND_READ_SHARED] = {PROT_READ, MAP_SHARED},
 	[KIND_READ_PRIVATE] = {PROT_READ, MAP_PRIVATE},
+	[KIND_WRITE_SHARED] = {PROT_READ | PROT_WRITE, MAP_SHARED},
+	/* Not charged before it is written: a view is charged by what it writes. */
+	[KIND_WRITE_PRIVATE] = {PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE},
 };
 
 struct region *region_at(uint32_t index)
@@ -94,6 +110,32 @@ void region_put_nothing(size_t first, size_t pages)
 		kernel.protect(addr, length, PROT_NONE);
 }
 
+static bool map_nothing_new(void *addr, size_t length)
+{
+	void *p = kernel.map(addr, length, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			     0);
+
+	stats_add(COUNT_own_calls, 1);
+	/* Before Linux 4.17 the flag is unknown, and the address a hint. */
+	if (!sys_failed(p) && p != addr)
+		kernel.unmap(p, length);
+	return p == addr;
+}
+
+void region_fill_hole(size_t first, size_t pages)
+{
+	void *addr = estate_address(first);
+	size_t length = pages << estate.page_shift;
+
+	/* This advice means nothing to what is mapped, and is refused where nothing is. */
+	if (kernel.advise(addr, length, MADV_NORMAL) == 0 || map_nothing_new(addr, length))
+		return;
+	estate_drop_ballast();
+	map_nothing_new(addr, length);
+	estate_take_ballast();
+}
+
 /* The bytes that a region for a file of this size should have. */
 static uint64_t extent_of(uint64_t size)
 {
@@ -108,7 +150,8 @@ static enum placement placement_of(const struct region_request *request)
 {
 	if (request->size < HUGE_FILE || config.tiny)
 		return PLACE_PACKED;
-	return request->huge_tmpfs ? PLACE_INCONGRUENT : PLACE_CONGRUENT;
+	/* A huge page of tmpfs reads as zeros past the end of the file. */
+	return request->tmpfs ? PLACE_INCONGRUENT : PLACE_CONGRUENT;
 }
 
 static bool map_file(const struct region_request *request, size_t first, size_t pages)
@@ -135,8 +178,26 @@ static void publish(struct region *region, const struct region_request *request,
 	__atomic_store_n(&region->marked, 0, __ATOMIC_RELAXED);
 	region->cursor = first;
 	region->kind = (uint8_t)request->kind;
+	region->tmpfs = request->tmpfs;
+	__atomic_store_n(&region->clean_stamp, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&region->cleanings, WHOLE_AFTER, __ATOMIC_RELAXED);
 	pages_set_owner(first, pages, region->index);
+	/* After the fields and before the state: a claimer that saw the version of the record while
+	 * it was free, and some of the old fields, finds another version now. */
+	__atomic_fetch_add(&region->version, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
+}
+
+/* The tables for a region's pages. What the last region here left is void: its mapping is gone. */
+static bool prepare_pages(const struct region_request *request, size_t first, size_t pages)
+{
+	bool stale = request->kind == KIND_WRITE_SHARED;
+
+	if (!pages_prepare(first, pages, request->shared, stale))
+		return false;
+	if (stale)
+		pages_unstale(first, pages);
+	return true;
 }
 
 /* Whether the limit that the user has set leaves room for that many bytes. */
@@ -145,6 +206,12 @@ static bool limit_allows(uint64_t bytes)
 	uint64_t taken = (uint64_t)pages_taken << estate.page_shift;
 
 	return config.max_address_space == 0 || bytes + taken <= config.max_address_space;
+}
+
+/* A region of kind D counts as data, and is not charged only where overcommitting is allowed. */
+static bool may_overcommit(void)
+{
+	return kernel.data_limit() == UINT64_MAX && kernel.overcommit() != 2;
 }
 
 struct region *region_create(const struct region_request *request, enum reason *ret_reason)
@@ -157,13 +224,17 @@ struct region *region_create(const struct region_request *request, enum reason *
 		*ret_reason = REASON_budget;
 		return NULL;
 	}
+	if (request->kind == KIND_WRITE_PRIVATE && !may_overcommit()) {
+		*ret_reason = REASON_commit;
+		return NULL;
+	}
 	if (request->size > SIZE_MAX / 2 || !limit_allows(request->size) || !estate_reserve() ||
 	    !estate_take((size_t)extent_of(request->size), placement_of(request), &first, &pages)) {
 		*ret_reason = REASON_address_space;
 		return NULL;
 	}
 	region = new_record();
-	if (region == NULL || !pages_prepare(first, pages, request->shared)) {
+	if (region == NULL || !prepare_pages(request, first, pages)) {
 		if (region != NULL)
 			free_record(region);
 		estate_give(first, pages);
@@ -171,6 +242,8 @@ struct region *region_create(const struct region_request *request, enum reason *
 		return NULL;
 	}
 	if (!map_file(request, first, pages)) {
+		/* Linux takes the old mapping away before it asks the file. */
+		region_fill_hole(first, pages);
 		free_record(region);
 		estate_give(first, pages);
 		*ret_reason = REASON_refused;
@@ -226,6 +299,113 @@ void *region_claim(struct region *region, uint64_t owner, size_t file_page, size
 	return NULL;
 }
 
+/* Drops what is in the page tables. */
+static bool drop(char *start, const char *end)
+{
+	int answer = kernel.advise(start, (size_t)(end - start), MADV_DONTNEED);
+
+	stats_add(COUNT_own_calls, 1);
+	/* After mlockall. */
+	if (answer == -EINVAL) {
+		answer = kernel.advise(start, (size_t)(end - start), MADV_DONTNEED_LOCKED);
+		stats_add(COUNT_own_calls, 1);
+	}
+	return answer == 0;
+}
+
+/* Kind D: drops the copies that a view wrote. The clean pages of a large view are worth keeping:
+ * each 16 of them cost the next view a fault. */
+static bool drop_written(size_t first, size_t count)
+{
+	char *start = estate_address(first);
+	char *end = start + (count << estate.page_shift);
+	struct run runs[MOST_RUNS];
+
+	if (count <= DROP_ALL_PAGES)
+		return drop(start, end);
+	while (start < end) {
+		int n = kernel.written(start, end, runs, MOST_RUNS, &start);
+
+		stats_add(COUNT_own_calls, 3);
+		if (n < 0)
+			return drop(estate_address(first), end);
+		for (int i = 0; i < n; i++) {
+			if (!drop(runs[i].start, runs[i].end))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* A number that changes whenever one of the file's times does; 0 if a store could still go unseen,
+ * because the clock has not ticked since they last moved. */
+static uint64_t stamp_of(const struct file_stat *stat, int64_t now)
+{
+	uint64_t mixed = (uint64_t)stat->mtime * 0x9e3779b97f4a7c15U;
+
+	if (stat->mtime >= now || stat->ctime >= now)
+		return 0;
+	mixed = (mixed ^ mixed >> 29 ^ (uint64_t)stat->ctime) * 0xbf58476d1ce4e5b9U;
+	return (mixed ^ mixed >> 32) | 1;
+}
+
+static int64_t wall_clock(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
+		return 0;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Cleans the whole region, live views too: they lose nothing, and if a store through one of them
+ * faults once more, so it may after any writing back. */
+static bool clean_whole(struct region *region, int fd)
+{
+	char *start = estate_address(region->first);
+	int64_t now = wall_clock();
+	struct file_stat stat;
+
+	pages_unstale(region->first, region->pages);
+	if (!drop(start, start + (region->pages << estate.page_shift)))
+		return false;
+	if (kernel.stat(fd, &stat) < 0)
+		return false;
+	__atomic_store_n(&region->clean_stamp, stamp_of(&stat, now), __ATOMIC_RELEASE);
+	__atomic_store_n(&region->cleanings, 0, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool region_freshen(struct region *region, size_t first, size_t count, int fd)
+{
+	char *start = estate_address(first);
+	uint64_t stamp = __atomic_load_n(&region->clean_stamp, __ATOMIC_ACQUIRE);
+	struct file_stat stat;
+
+	if (!pages_any_stale(first, count))
+		return true;
+	stats_add(COUNT_own_calls, stamp != 0);
+	if (stamp != 0 && kernel.stat(fd, &stat) == 0 && stamp_of(&stat, INT64_MAX) == stamp)
+		return true;
+	/* Cleaning all costs more, and pays if what follows only reads. */
+	if (!region->tmpfs &&
+	    __atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER)
+		return clean_whole(region, fd);
+	pages_unstale(first, count);
+	return drop(start, start + (count << estate.page_shift));
+}
+
+/* What has to be done to pages of a view that ends, before they may be claimed again; false if that
+ * can't be. */
+static inline bool leave_clean(const struct region *region, size_t first, size_t count)
+{
+	if (region->kind == KIND_WRITE_PRIVATE)
+		return drop_written(first, count);
+	if (region->kind == KIND_WRITE_SHARED)
+		pages_stale(first, count);
+	return true;
+}
+
 static inline bool is_live(const struct region *region)
 {
 	return __atomic_load_n(&region->state, __ATOMIC_SEQ_CST) == REGION_LIVE;
@@ -233,6 +413,13 @@ static inline bool is_live(const struct region *region)
 
 void region_unclaim(struct region *region, size_t first, size_t count)
 {
+	if (__builtin_expect(!leave_clean(region, first, count), 0)) {
+		struct lock_hold hold = lock_take(LOCK_VIEWS);
+
+		region_retire(region, first, count);
+		lock_drop(LOCK_VIEWS, hold);
+		return;
+	}
 	unclaim_pages(region->shared, first, count);
 	if (__builtin_expect(!is_live(region), 0))
 		region_settle(region);
@@ -240,7 +427,10 @@ void region_unclaim(struct region *region, size_t first, size_t count)
 
 void region_unclaim_locked(struct region *region, size_t first, size_t count)
 {
-	unclaim_pages(region->shared, first, count);
+	if (leave_clean(region, first, count))
+		unclaim_pages(region->shared, first, count);
+	else
+		region_retire(region, first, count);
 	region_settle_locked(region);
 }
 
@@ -346,6 +536,11 @@ void region_settle(struct region *region)
 
 	region_settle_locked(region);
 	lock_drop(LOCK_VIEWS, hold);
+}
+
+int region_protection(const struct region *region)
+{
+	return kinds[region->kind].prot;
 }
 
 bool region_mark(struct region *region, size_t first, size_t count, enum mark mark)

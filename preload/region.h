@@ -27,6 +27,16 @@
  * the other. Giving pages back looks at the state afterwards, and whoever finds a region ORPHAN
  * without views ends it.
  *
+ * What a view leaves behind must not reach the next view of its pages:
+ *   - A and B leave nothing, if they were never made writable.
+ *   - C leaves pages writable in the page tables: a store through the next view would not fault,
+ *     and so not move the file's mtime. Its pages become *stale*, and are cleaned (MADV_DONTNEED,
+ *     which loses nothing of a shared mapping) when they are claimed again, unless the file's
+ *     times prove that nothing was written since all of the region was clean (region_freshen). On
+ *     tmpfs, where a load maps a page writable, they prove nothing.
+ *   - D leaves copies of the pages it wrote: they are found (pagemap) and dropped when it ends,
+ *     while the pages are still claimed.
+ *
  * A region's record is never freed, only used again (with a new version), so that a stale pointer
  * reads a region, if not the one it meant.
  *
@@ -51,8 +61,10 @@
 
 /* The kinds of access; each has its own regions. */
 enum kind {
-	KIND_READ_SHARED,  /* A: PROT_READ, MAP_SHARED, read-only descriptor */
-	KIND_READ_PRIVATE, /* B: PROT_READ, MAP_PRIVATE */
+	KIND_READ_SHARED,   /* A: PROT_READ, MAP_SHARED */
+	KIND_READ_PRIVATE,  /* B: PROT_READ, MAP_PRIVATE */
+	KIND_WRITE_SHARED,  /* C: PROT_READ and PROT_WRITE, MAP_SHARED */
+	KIND_WRITE_PRIVATE, /* D: PROT_READ and PROT_WRITE, MAP_PRIVATE */
 	KIND_COUNT,
 	KIND_NONE = KIND_COUNT
 };
@@ -60,18 +72,23 @@ enum kind {
 enum region_state { REGION_FREE, REGION_LIVE, REGION_CLOSING, REGION_ORPHAN };
 
 struct region {
-	uint64_t owner;	  /* handle of its description (description.h) */
-	uint32_t state;	  /* enum region_state */
+	uint64_t owner;   /* handle of its description (description.h) */
+	uint32_t state;   /* enum region_state */
 	uint32_t version; /* grows each time the record is used again */
-	size_t first;	  /* its first page in the estate */
-	size_t pages;	  /* of the mapping, slack included */
+	size_t first;     /* its first page in the estate */
+	size_t pages;     /* of the mapping, slack included */
 	size_t file_page; /* the page of the file at `first` */
 	struct region *next;
-	size_t marked;	/* pages with a mark */
+	size_t marked;  /* pages with a mark */
 	uint32_t index; /* region_at(index) is this; constant for good */
-	uint8_t kind;	/* enum kind */
-	bool shared;	/* views may have pages in common */
-	size_t cursor;	/* ORPHAN: no page before this one is claimed */
+	uint8_t kind;   /* enum kind */
+	bool shared;    /* views may have pages in common; kinds A and B only */
+	size_t cursor;  /* ORPHAN: no page before this one is claimed */
+	/* C only. A hash of the file's times when all of the region was last clean, if a store
+	 * since then would have moved them; 0 = not known. Atomic. */
+	uint64_t clean_stamp;
+	uint32_t cleanings; /* since then, of single views; atomic */
+	bool tmpfs;         /* the file is on one */
 	struct region *free_next;
 };
 
@@ -84,7 +101,7 @@ struct region_request {
 	int fd;
 	enum kind kind;
 	bool shared;
-	bool huge_tmpfs;
+	bool tmpfs;
 	uint64_t size; /* of the file, bytes */
 };
 
@@ -96,6 +113,10 @@ struct region *region_create(const struct region_request *request, enum reason *
  * region does not cover them, or they are in use, or the region is no longer `owner`'s. No lock,
  * no system call: one or two atomic operations for up to 64 pages. */
 void *region_claim(struct region *region, uint64_t owner, size_t file_page, size_t count);
+
+/* Kind C: sees to it that a store through the pages just claimed moves the file's mtime. `fd` is a
+ * descriptor of the region's description. False if that can't be. */
+bool region_freshen(struct region *region, size_t first, size_t count, int fd);
 
 /* Gives pages without marks back; ends an orphan. */
 void region_unclaim(struct region *region, size_t first, size_t count);
@@ -125,7 +146,14 @@ void region_retire(struct region *region, size_t first, size_t count);
  * LOCK_VIEWS. */
 bool region_mark(struct region *region, size_t first, size_t count, enum mark mark);
 
+/* PROT_* of the region's mapping, and so of its views' pages until they are changed. */
+int region_protection(const struct region *region);
+
 /* Puts PROT_NONE back where something was. */
 void region_put_nothing(size_t first, size_t pages);
+
+/* After a MAP_FIXED that failed: one that failed late has taken away what was there. Puts PROT_NONE
+ * in the hole, if there is one. */
+void region_fill_hole(size_t first, size_t pages);
 
 #endif

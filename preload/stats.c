@@ -17,7 +17,7 @@
 struct shard {
 	uint64_t counts[COUNTER_COUNT];
 	uint64_t passed[REASON_COUNT];
-	int64_t views;	    /* begun minus ended on this shard's threads: may be negative */
+	int64_t views;      /* begun minus ended on this shard's threads: may be negative */
 	int64_t views_high; /* the most that `views` has been */
 } __attribute__((aligned(64)));
 

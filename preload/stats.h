@@ -16,29 +16,28 @@
 /* clang-format off: tables */
 /* Counters; the names are the JSON keys. */
 #define COUNTERS(X)                                                                                \
-	X(mmap_calls)	    /* calls of mmap and mmap64 */                                         \
-	X(mmap_views)	    /* of these, answered with a view */                                   \
-	X(munmap_calls)	    /* calls of munmap */                                                  \
-	X(munmap_views)	    /* of these, that ended views and made no system call */               \
-	X(read_calls)	    /* calls of read, pread, readv … */                                  \
-	X(read_mapped)	    /* of these, answered by a copy from a region */                       \
-	X(lseek_calls)	    /* calls of lseek */                                                   \
+	X(mmap_calls)       /* calls of mmap and mmap64 */                                         \
+	X(mmap_views)       /* of these, answered with a view */                                   \
+	X(munmap_calls)     /* calls of munmap */                                                  \
+	X(munmap_views)     /* of these, that ended views and made no system call */               \
+	X(read_calls)       /* calls of read, pread, readv … */                                  \
+	X(read_mapped)      /* of these, answered by a copy from a region */                       \
+	X(lseek_calls)      /* calls of lseek */                                                   \
 	X(lseek_virtual)    /* of these, answered without a system call */                         \
-	X(streams)	    /* streams opened by name */                                           \
+	X(streams)          /* streams opened by name */                                           \
 	X(streams_mapped)   /* of these, read from a region at some time */                        \
 	X(streams_combined) /* of these, with combined writes at some time */                      \
-	X(bytes_mapped)	    /* bytes handed out as views or copied from regions */                 \
-	X(regions_made)	    /* regions mapped in all */                                            \
-	X(own_calls)	    /* system calls made for the library's own sake */
+	X(bytes_mapped)     /* bytes handed out as views or copied from regions */                 \
+	X(regions_made)     /* regions mapped in all */                                            \
+	X(own_calls)        /* system calls made for the library's own sake */
 
 /* Why a call was passed through; the names are the keys of the JSON object `passed`. */
 #define REASONS(X)                                                                                 \
-	X(none)	       /* it was not: never counted */                                             \
+	X(none)        /* it was not: never counted */                                             \
 	X(anonymous)   /* no file */                                                               \
 	X(fixed)       /* MAP_FIXED or MAP_FIXED_NOREPLACE */                                      \
-	X(hint)	       /* an address was asked for */                                              \
+	X(hint)        /* an address was asked for */                                              \
 	X(protection)  /* PROT_NONE, PROT_EXEC, or write-only */                                   \
-	X(writable)    /* a writable mapping (kinds C and D) */                                    \
 	X(flags)       /* some other flag */                                                       \
 	X(arguments)   /* length 0, offset not page-aligned: the kernel has the answer */          \
 	X(too_large)   /* longer than MAPCOALESCE_MAX_VIEW */                                      \
@@ -52,14 +51,15 @@
 	X(past_end)    /* beyond the end of the file and the slack behind it */                    \
 	X(layers)      /* the pages asked for are in use in every layer */                         \
 	X(address_space) /* RLIMIT_AS, or no room in the estate */                                 \
-	X(memory)	 /* no memory for our own records */                                       \
-	X(refused)	 /* the kernel refused the region */                                       \
-	X(budget)	 /* as many regions as we allow ourselves */                               \
-	X(locked)	 /* after mlockall(MCL_FUTURE) a region would be locked whole */           \
-	X(reentered)	 /* called while this thread was inside the library */                     \
-	X(child)	 /* a vfork child */                                                       \
-	X(mode)		 /* the mode is off */                                                     \
-	X(dry_run)	 /* would have been a view */
+	X(commit)        /* kind D: RLIMIT_DATA, or vm.overcommit_memory is 2 */                   \
+	X(memory)        /* no memory for our own records */                                       \
+	X(refused)       /* the kernel refused the region */                                       \
+	X(budget)        /* as many regions as we allow ourselves */                               \
+	X(retreat)       /* after mlockall, or a limit on address space: no new regions */         \
+	X(reentered)     /* called while this thread was inside the library */                     \
+	X(child)         /* a vfork child */                                                       \
+	X(mode)          /* the mode is off */                                                     \
+	X(dry_run)       /* would have been a view */
 /* clang-format on */
 
 enum counter {

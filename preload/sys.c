@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -111,14 +112,38 @@ static int real_status_flags(int fd)
 #endif
 }
 
-static uint64_t real_address_limit(void)
+static uint64_t soft_limit(int resource)
 {
 	uint64_t limit[2] = {0};
 
 	test_point();
-	if (SYS_4(SYS_prlimit64, 0, RLIMIT_AS, NULL, limit) < 0)
+	if (SYS_4(SYS_prlimit64, 0, resource, NULL, limit) < 0)
 		return UINT64_MAX;
 	return limit[0];
+}
+
+static uint64_t real_address_limit(void)
+{
+	return soft_limit(RLIMIT_AS);
+}
+
+static uint64_t real_data_limit(void)
+{
+	return soft_limit(RLIMIT_DATA);
+}
+
+static int real_overcommit(void)
+{
+	char digit = '2';
+	int fd = sys_open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC, 0);
+
+	test_point();
+	if (fd < 0)
+		return 2;
+	if (sys_read(fd, &digit, 1) != 1)
+		digit = '2';
+	sys_close(fd);
+	return digit - '0';
 }
 
 static uint64_t real_tick(void)
@@ -128,6 +153,123 @@ static uint64_t real_tick(void)
 	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) != 0)
 		return 1;
 	return ((uint64_t)now.tv_sec << 30 | (uint64_t)now.tv_nsec) + 1;
+}
+
+/* PAGEMAP_SCAN of Linux 6.7 (include/uapi/linux/fs.h), which the headers may not have yet. */
+struct scan_run {
+	uint64_t start;
+	uint64_t end;
+	uint64_t categories;
+};
+
+struct scan {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t start;
+	uint64_t end;
+	uint64_t walk_end;
+	uint64_t vec;
+	uint64_t vec_len;
+	uint64_t max_pages;
+	uint64_t category_inverted;
+	uint64_t category_mask;
+	uint64_t category_anyof_mask;
+	uint64_t return_mask;
+};
+
+#define SCAN_REQUEST _IOWR('f', 16, struct scan)
+#define SCAN_IS_FILE 4
+#define SCAN_IS_PRESENT 8
+#define SCAN_IS_SWAPPED 16
+#define MOST_RUNS 32
+
+/* Pages that are there, in memory or in swap, and not the file's. */
+static int scan_written(int fd, const char *start, const char *end, struct run *runs, int most,
+			char **ret_stop)
+{
+	struct scan_run found[MOST_RUNS] = {{0}};
+	struct scan scan = {
+		.size = sizeof(scan),
+		.start = (uintptr_t)start,
+		.end = (uintptr_t)end,
+		.vec = (uintptr_t)found,
+		.vec_len = (uint64_t)(most < MOST_RUNS ? most : MOST_RUNS),
+		.category_inverted = SCAN_IS_FILE,
+		.category_mask = SCAN_IS_FILE,
+		.category_anyof_mask = SCAN_IS_PRESENT | SCAN_IS_SWAPPED,
+		.return_mask = SCAN_IS_PRESENT,
+	};
+	long count = SYS_3(SYS_ioctl, fd, SCAN_REQUEST, &scan);
+
+	for (long i = 0; i < count; i++) {
+		runs[i].start = (char *)(uintptr_t)found[i].start;
+		runs[i].end = (char *)(uintptr_t)found[i].end;
+	}
+	*ret_stop = (char *)(uintptr_t)scan.walk_end;
+	return (int)count;
+}
+
+/* Before Linux 6.7: a word a page (Documentation/admin-guide/mm/pagemap.rst). */
+#define ENTRY_PRESENT ((uint64_t)1 << 63)
+#define ENTRY_SWAPPED ((uint64_t)1 << 62)
+#define ENTRY_FILE ((uint64_t)1 << 61)
+#define MOST_ENTRIES 512
+
+static int read_written(int fd, char *start, char *end, struct run *runs, int most, char **ret_stop)
+{
+	uint64_t entries[MOST_ENTRIES] = {0};
+	size_t page = sys_page_size();
+	uint64_t at = (uintptr_t)start / page * sizeof(*entries);
+	size_t want = (size_t)(end - start) / page;
+	int count = 0;
+	long got;
+
+	if (want > MOST_ENTRIES)
+		want = MOST_ENTRIES;
+#if UINTPTR_MAX > UINT32_MAX
+	got = SYS_4(SYS_pread64, fd, entries, want * sizeof(*entries), at);
+#else
+	/* The offset is a pair of registers, each machine its own way. */
+	got = -ENOSYS;
+	(void)at;
+#endif
+	if (got < (long)sizeof(*entries))
+		return got < 0 ? (int)got : -EIO;
+	want = (size_t)got / sizeof(*entries);
+	*ret_stop = start + want * page;
+	for (size_t i = 0; i < want; i++) {
+		bool written = (entries[i] & (ENTRY_PRESENT | ENTRY_SWAPPED)) &&
+			       !(entries[i] & ENTRY_FILE);
+		char *here = start + i * page;
+
+		if (!written)
+			continue;
+		if (count > 0 && runs[count - 1].end == here) {
+			runs[count - 1].end = here + page;
+			continue;
+		}
+		if (count == most) {
+			*ret_stop = here;
+			break;
+		}
+		runs[count++] = (struct run){here, here + page};
+	}
+	return count;
+}
+
+static int real_written(char *start, char *end, struct run *runs, int most, char **ret_stop)
+{
+	int fd = sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
+	int count;
+
+	test_point();
+	if (fd < 0)
+		return fd;
+	count = scan_written(fd, start, end, runs, most, ret_stop);
+	if (count < 0)
+		count = read_written(fd, start, end, runs, most, ret_stop);
+	sys_close(fd);
+	return count;
 }
 
 struct kernel kernel = {
@@ -140,6 +282,9 @@ struct kernel kernel = {
 	.filesystem = real_filesystem,
 	.status_flags = real_status_flags,
 	.address_limit = real_address_limit,
+	.data_limit = real_data_limit,
+	.overcommit = real_overcommit,
+	.written = real_written,
 	.tick = real_tick,
 };
 

@@ -48,8 +48,14 @@ struct file_stat {
 
 /* What fstatfs says, as far as we ask. */
 struct filesystem {
-	uint32_t type;	/* a magic number of linux/magic.h */
+	uint32_t type;  /* a magic number of linux/magic.h */
 	uint32_t flags; /* ST_* bits of statvfs(3) */
+};
+
+/* Addresses [start, end). */
+struct run {
+	char *start;
+	char *end;
 };
 
 struct kernel {
@@ -66,8 +72,15 @@ struct kernel {
 	int (*filesystem)(int fd, struct filesystem *ret_filesystem);
 	/* F_GETFL of fcntl(2): the access mode and status flags of the description. */
 	int (*status_flags)(int fd);
-	/* RLIM_INFINITY as UINT64_MAX; the soft limit of RLIMIT_AS. */
+	/* The soft limits of RLIMIT_AS and RLIMIT_DATA; RLIM_INFINITY as UINT64_MAX. */
 	uint64_t (*address_limit)(void);
+	uint64_t (*data_limit)(void);
+	/* vm.overcommit_memory: 0, 1 or 2; 2 if it can't be read. */
+	int (*overcommit)(void);
+	/* The pages of a private mapping of a file that are copies of their own, that is, were
+	 * written: up to `most` runs of them, in order; their number, or -errno. What lies from
+	 * *ret_stop on was not looked at. */
+	int (*written)(char *start, char *end, struct run *runs, int most, char **ret_stop);
 	/* A clock that ticks every few milliseconds and costs a few nanoseconds to read
 	 * (CLOCK_MONOTONIC_COARSE, served by the vDSO). Its unit is unspecified; only equality
 	 * matters. Never 0. */

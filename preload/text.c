@@ -161,6 +161,8 @@ void text_add_list(struct text *text, const char *format, va_list list)
 			continue;
 		}
 		f = read_width(f + 1, &width);
+		if (*f == '\0')
+			break;
 		add_argument(text, *f, width, &arguments);
 	}
 	va_end(arguments.list);

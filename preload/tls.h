@@ -8,9 +8,8 @@
 #include <stdint.h>
 
 struct tls {
-	/* Set by the vfork stubs (arch/MACHINE/vfork.S, which know that it stands first) while
-	 * this thread is a vfork child: it shares our memory, but not our descriptors, so the
-	 * descriptor tables must not be touched. */
+	/* This thread is a vfork child (entry_process.c): it shares our memory, but not our
+	 * descriptors, so the descriptor tables must not be touched. */
 	uint8_t vfork_child;
 	/* Inside dlsym for our own sake: whatever it calls gets the fallback (next.c). */
 	uint8_t binding;

@@ -16,13 +16,14 @@
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
 #endif
 
 /* The flags that change nothing for a read-only mapping of a file. */
 #define HARMLESS_FLAGS (MAP_TYPE | MAP_NORESERVE | MAP_FILE | MAP_POPULATE)
 
-/* Set by mlockall(MCL_FUTURE). */
-static bool locked_down;
+/* Set by view_retreat. */
+static bool retreated;
 
 /* What is asked for, in pages of the file. */
 struct span {
@@ -50,13 +51,16 @@ static inline void *claim(const struct description *d, uint64_t handle, const st
 
 static inline enum kind kind_of(const struct view_request *request)
 {
-	return (request->flags & MAP_TYPE) == MAP_SHARED ? KIND_READ_SHARED : KIND_READ_PRIVATE;
+	bool shared = (request->flags & MAP_TYPE) == MAP_SHARED;
+
+	if (request->prot & PROT_WRITE)
+		return shared ? KIND_WRITE_SHARED : KIND_WRITE_PRIVATE;
+	return shared ? KIND_READ_SHARED : KIND_READ_PRIVATE;
 }
 
-/* A shared mapping of a writable descriptor can be made writable later: not one of our kinds. */
 static inline bool access_allows(const struct description *d, enum kind kind)
 {
-	return kind != KIND_READ_SHARED || d->access == O_RDONLY;
+	return kind != KIND_WRITE_SHARED || d->access == O_RDWR;
 }
 
 /* The claim stands if the number still means what it did: one that was closed meanwhile must get
@@ -64,12 +68,19 @@ static inline bool access_allows(const struct description *d, enum kind kind)
 static void *confirm(void *p, const struct fd_entry *entry, uint64_t state,
 		     const struct view_request *request, enum reason *ret_reason)
 {
-	if (__builtin_expect(__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) == state, 1)) {
+	size_t first = estate_page(p);
+	size_t count = estate_pages(request->length);
+	struct region *region = estate_owner(first);
+
+	*ret_reason = REASON_descriptor;
+	if (region->kind == KIND_WRITE_SHARED &&
+	    !region_freshen(region, first, count, request->fd)) {
+		*ret_reason = REASON_refused;
+	} else if (__builtin_expect(__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) == state, 1)) {
 		stats_view_begins(request->length);
 		return p;
 	}
-	region_unclaim(estate_owner(estate_page(p)), estate_page(p), estate_pages(request->length));
-	*ret_reason = REASON_descriptor;
+	region_unclaim(region, first, count);
 	return NULL;
 }
 
@@ -118,9 +129,7 @@ enum reason view_excuse(const struct view_request *request)
 		return REASON_descriptor;
 	if ((type != MAP_SHARED && type != MAP_PRIVATE) || (request->flags & ~HARMLESS_FLAGS))
 		return REASON_flags;
-	if (request->prot == (PROT_READ | PROT_WRITE))
-		return REASON_writable;
-	if (request->prot != PROT_READ)
+	if (request->prot != PROT_READ && request->prot != (PROT_READ | PROT_WRITE))
 		return REASON_protection;
 	if (request->length == 0 || (request->offset & (sys_page_size() - 1)) != 0)
 		return REASON_arguments;
@@ -132,10 +141,17 @@ enum reason view_excuse(const struct view_request *request)
 	return REASON_none;
 }
 
-/* Notes that a small mapping passed; true if one had passed before, or need not. */
-static bool seen_before(struct fd_entry *entry, uint64_t state, struct description *d)
+/* Whether views of that kind may have addresses in common. */
+static bool may_share(enum kind kind)
 {
-	if (config_program_shares())
+	return (kind == KIND_READ_SHARED || kind == KIND_READ_PRIVATE) && config_program_shares();
+}
+
+/* Notes that a small mapping passed; true if one had passed before, or need not. */
+static bool seen_before(struct fd_entry *entry, uint64_t state, struct description *d,
+			enum kind kind)
+{
+	if (may_share(kind))
 		return true;
 	if (d != NULL)
 		return __atomic_exchange_n(&d->seen, true, __ATOMIC_RELAXED);
@@ -178,8 +194,8 @@ static void *add_layer(struct description *d, const struct fd_entry *entry, uint
 		.owner = state & FD_HANDLE,
 		.fd = request->fd,
 		.kind = span->kind,
-		.shared = config_program_shares(),
-		.huge_tmpfs = d->huge_tmpfs,
+		.shared = may_share(span->kind),
+		.tmpfs = d->tmpfs,
 		.size = bytes_wanted(request, size),
 	};
 	struct region *newest = d->layers[span->kind];
@@ -227,7 +243,8 @@ static void *serve(struct description *d, struct fd_entry *entry, uint64_t state
 		return NULL;
 	}
 	if (*ret_reason == REASON_empty ||
-	    (*ret_reason == REASON_atime && d->layers[span->kind] != NULL))
+	    (*ret_reason == REASON_atime &&
+	     __atomic_load_n(&d->layers[span->kind], __ATOMIC_ACQUIRE) != NULL))
 		return NULL;
 	__atomic_store_n(&entry->tick, tick, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->fd, request->fd, __ATOMIC_RELAXED);
@@ -241,9 +258,12 @@ static void *serve(struct description *d, struct fd_entry *entry, uint64_t state
 	}
 	if (p != NULL)
 		p = confirm(p, entry, state, request, ret_reason);
-	/* What MAP_POPULATE would have done; its failures show nowhere either. */
+	/* What MAP_POPULATE would have done (mm/gup.c, populate_vma_page_range: it copies the pages
+	 * of a private writable mapping); its failures show nowhere either. */
 	if (p != NULL && (request->flags & MAP_POPULATE))
-		kernel.advise(p, request->length, MADV_POPULATE_READ);
+		kernel.advise(p, request->length,
+			      span->kind == KIND_WRITE_PRIVATE ? MADV_POPULATE_WRITE
+							       : MADV_POPULATE_READ);
 	return p;
 }
 
@@ -273,10 +293,10 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 	uint64_t state;
 	void *p = NULL;
 
-	if (tls.vfork_child || lock_held() || __atomic_load_n(&locked_down, __ATOMIC_RELAXED)) {
+	if (tls.vfork_child || lock_held() || __atomic_load_n(&retreated, __ATOMIC_RELAXED)) {
 		*ret_reason = tls.vfork_child ? REASON_child
 			      : lock_held()   ? REASON_reentered
-					      : REASON_locked;
+					      : REASON_retreat;
 		return NULL;
 	}
 	*ret_reason = REASON_memory;
@@ -285,7 +305,8 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 		return NULL;
 	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
 	d = description_at(state & FD_HANDLE);
-	if ((d == NULL || d->policy == POLICY_UNRESOLVED) && !seen_before(entry, state, d)) {
+	if ((d == NULL || __atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_UNRESOLVED) &&
+	    !seen_before(entry, state, d, span->kind)) {
 		*ret_reason = REASON_first;
 		return NULL;
 	}
@@ -316,11 +337,14 @@ bool view_relieve(void)
 	return ended > 0;
 }
 
-void view_lock_down(void)
+void view_retreat(void)
 {
-	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	struct lock_hold hold;
 
-	__atomic_store_n(&locked_down, true, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&retreated, true, __ATOMIC_SEQ_CST))
+		return;
+	view_relieve();
+	hold = lock_take(LOCK_VIEWS);
 	estate_shed();
 	lock_drop(LOCK_VIEWS, hold);
 }

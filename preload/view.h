@@ -41,8 +41,15 @@ int view_unmap(void *addr, size_t length, int (*unmap)(void *addr, size_t length
  * or are shared with another view and `excludes` is set. */
 int view_change(void *addr, size_t length, bool excludes);
 
+/* Whether all of the range is in live views that have this protection already: mprotect has nothing
+ * to do, and need not split the region's mapping for it. */
+bool view_is_protected(void *addr, size_t length, int prot);
+
 /* All of the range inside the estate is in live views: 0, else -ENOMEM. */
 int view_check(void *addr, size_t length);
+
+/* The bytes from addr, a page's start, that are alike: all live (or not in the estate), or all not. */
+size_t view_run(void *addr, size_t length, bool *ret_live);
 
 /* The program is about to map something of its own over pages of the estate (MAP_FIXED). After the
  * call, tell whether it succeeded. 0, or -ENOMEM if that can't be recorded. */
@@ -56,7 +63,8 @@ bool view_none(void *addr, size_t length);
  * is left alone. */
 bool view_relieve(void);
 
-/* No new regions from now on (mlockall). */
-void view_lock_down(void);
+/* Address space has become scarce, or dear (mlockall, a limit on it): gives back what is not used,
+ * ends what is idle, and makes no new regions from now on. */
+void view_retreat(void);
 
 #endif

@@ -95,29 +95,10 @@ static void cleanse(struct region *region, size_t first, size_t count)
 static void end_marked_page(struct region *region, size_t page)
 {
 	/* Another view still looks at it; it is cleansed when the last one ends. */
-	if (region->shared && pages_most_shared(page, 1) > 1)
+	if (region->shared && !pages_close(page))
 		pages_unshare(page, 1);
 	else
 		cleanse(region, page, 1);
-}
-
-static void end_in_region(struct region *region, size_t first, size_t end)
-{
-	for (size_t page = first, run; page < end; page = run) {
-		enum mark mark = pages_mark_of(page);
-
-		run = pages_mark_run(page, end);
-		if (mark == MARK_RETIRED)
-			continue;
-		if (mark == MARK_NONE) {
-			region_unclaim_locked(region, page, run - page);
-		} else if (!region->shared) {
-			cleanse(region, page, run - page);
-		} else {
-			for (; page < run; page++)
-				end_marked_page(region, page);
-		}
-	}
 }
 
 /* What the program had put where no region is (any more). */
@@ -130,6 +111,30 @@ static void end_stray(size_t first, size_t end)
 		region_put_nothing(page, run - page);
 		pages_mark(page, run - page, MARK_NONE);
 		pages_unclaim(page, run - page);
+	}
+}
+
+static void end_in_region(struct region *region, size_t first, size_t end)
+{
+	for (size_t page = first, run; page < end; page = run) {
+		enum mark mark = pages_mark_of(page);
+
+		run = pages_mark_run(page, end);
+		if (mark == MARK_RETIRED)
+			continue;
+		/* The end of the last view ended the region. */
+		if (estate_owner(page) != region) {
+			end_stray(page, end);
+			return;
+		}
+		if (mark == MARK_NONE) {
+			region_unclaim_locked(region, page, run - page);
+		} else if (!region->shared) {
+			cleanse(region, page, run - page);
+		} else {
+			end_marked_page(region, page);
+			run = page + 1;
+		}
 	}
 }
 
@@ -159,10 +164,11 @@ static int end_outside(void *addr, size_t length, int (*unmap)(void *addr, size_
 	uintptr_t estate_end = estate.base + estate.bytes;
 	int answer = 0;
 
-	if (start < estate.base)
-		answer = unmap(addr, estate.base - start);
-	if (answer == 0 && end > estate_end)
+	/* The upper part first: it is the one that the kernel may find to reach too far. */
+	if (end > estate_end)
 		answer = unmap((void *)estate_end, end - estate_end);
+	if (answer == 0 && start < estate.base)
+		answer = unmap(addr, estate.base - start);
 	return answer;
 }
 
@@ -226,6 +232,21 @@ static int check_inside(struct inside in, bool excludes)
 	return 0;
 }
 
+bool view_is_protected(void *addr, size_t length, int prot)
+{
+	struct inside in = inside_of(addr, length);
+	struct region *region;
+
+	if (in.first == in.end || !estate_has(addr) || !estate_has((char *)addr + length - 1))
+		return false;
+	region = estate_owner(in.first);
+	/* Its pages are the caller's, so nobody else gives them marks meanwhile. */
+	return region != NULL && in.end <= region->first + region->pages &&
+	       __atomic_load_n(&region->marked, __ATOMIC_SEQ_CST) == 0 &&
+	       region_protection(region) == prot &&
+	       pages_find(in.first, in.end - in.first, false, region->shared) == in.end;
+}
+
 int view_check(void *addr, size_t length)
 {
 	struct lock_hold hold = lock_take(LOCK_VIEWS);
@@ -235,6 +256,26 @@ int view_check(void *addr, size_t length)
 	return answer;
 }
 
+static bool is_live_at(const char *addr)
+{
+	size_t page = estate_page(addr);
+
+	return !estate_has(addr) || (estate_owner(page) == NULL && estate_is_shed(page)) ||
+	       is_live(estate_owner(page), page);
+}
+
+size_t view_run(void *addr, size_t length, bool *ret_live)
+{
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	size_t run = 0;
+
+	*ret_live = is_live_at(addr);
+	while (run < length && is_live_at((char *)addr + run) == *ret_live)
+		run += (size_t)1 << estate.page_shift;
+	lock_drop(LOCK_VIEWS, hold);
+	return run < length ? run : length;
+}
+
 bool view_none(void *addr, size_t length)
 {
 	struct inside in = inside_of(addr, length);
@@ -242,7 +283,7 @@ bool view_none(void *addr, size_t length)
 	bool none = true;
 
 	for (size_t page = in.first; page < in.end && none; page++)
-		none = !is_live(estate_owner(page), page);
+		none = !estate_is_shed(page) && !is_live(estate_owner(page), page);
 	lock_drop(LOCK_VIEWS, hold);
 	return none;
 }
@@ -256,8 +297,11 @@ int view_change(void *addr, size_t length, bool excludes)
 	for (size_t page = in.first; page < in.end && answer == 0; page++) {
 		struct region *region = estate_owner(page);
 
-		if (region != NULL && pages_mark_of(page) == MARK_NONE &&
-		    !region_mark(region, page, 1, MARK_CHANGED))
+		if (region == NULL)
+			continue;
+		if (pages_mark_of(page) == MARK_NONE && !region_mark(region, page, 1, MARK_CHANGED))
+			answer = -ENOMEM;
+		else if (excludes && region->shared && !pages_close(page))
 			answer = -ENOMEM;
 	}
 	lock_drop(LOCK_VIEWS, hold);
@@ -273,13 +317,14 @@ static bool cover_page(size_t page)
 		if (estate_is_shed(page) || pages_mark_of(page) == MARK_FOREIGN)
 			return true;
 		estate_spoil(page, 1);
-		return pages_prepare(page, 1, false) && pages_claim(page, 1) &&
+		return pages_prepare(page, 1, false, false) && pages_claim(page, 1) &&
 		       pages_mark(page, 1, MARK_TAKEN);
 	}
 	if (is_live(region, page))
-		return region_mark(region, page, 1, MARK_FOREIGN);
+		return (!region->shared || pages_close(page)) &&
+		       region_mark(region, page, 1, MARK_FOREIGN);
 	if (pages_mark_of(page) == MARK_NONE &&
-	    !(region->shared ? pages_share(page, 1) : pages_claim(page, 1)))
+	    !(region->shared ? pages_close(page) : pages_claim(page, 1)))
 		return false;
 	return region_mark(region, page, 1, MARK_TAKEN);
 }
@@ -316,8 +361,8 @@ static void uncover_page(size_t page)
 		pages_mark(page, 1, MARK_NONE);
 		pages_unclaim(page, 1);
 	} else {
-		region_mark(region, page, 1, MARK_NONE);
-		region_unclaim_locked(region, page, 1);
+		/* Perhaps it was retired before, perhaps it is a hole now: it is no view again. */
+		region_retire(region, page, 1);
 	}
 }
 
@@ -326,6 +371,8 @@ void view_covered(void *addr, size_t length, bool succeeded)
 	struct inside in = inside_of(addr, length);
 	struct lock_hold hold = lock_take(LOCK_VIEWS);
 
+	if (!succeeded && in.first < in.end && !estate_is_shed(in.first))
+		region_fill_hole(in.first, in.end - in.first);
 	for (size_t page = in.first; page < in.end; page++) {
 		struct region *region = estate_owner(page);
 

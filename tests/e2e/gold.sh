@@ -1,6 +1,7 @@
 #!/bin/sh
 # ld.gold, unmodified, mapping its inputs piecemeal: the outputs are the same bytes, under its own
 # name with shared addresses and under another with layers.
+# shellcheck disable=SC2317 # check calls the functions
 . "$(dirname "$0")/../lib.sh"
 programs ld.gold strace
 
@@ -48,6 +49,7 @@ check '  one region a file' at_work "$(wc -l <"$tmp/list")"
 
 # With few descriptors gold closes files and opens them again while their pieces live on.
 few() (
+	# shellcheck disable=SC3045 # every sh here has it
 	ulimit -n 40 || exit
 	"$@"
 )

@@ -207,7 +207,7 @@ static void not_replace(void)
 	say("  there", q == p);
 	result("  writing", poke(q, 3));
 	for (int i = 0; i < 40; i++)
-		say("  another", bytes_are(small(fd, MAP_PRIVATE, (off_t)(i % 10 * (int)PAGE)),
+		say("  another", bytes_are(small(fd, MAP_PRIVATE, (off_t)((size_t)(i % 10) * PAGE)),
 					   PAGE, 8, (uint64_t)(i % 10) * PAGE));
 	result("  unharmed", peek(q));
 	close(fd);

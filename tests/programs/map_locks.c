@@ -21,6 +21,28 @@ static unsigned char *piece(int fd, size_t page)
 	return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (off_t)(page * PAGE));
 }
 
+/* A memory file can be sealed against writing once no mapping of the program's may write to it. */
+static void seals(void)
+{
+	int fd = memfd_create("sealed", MFD_ALLOW_SEALING);
+	unsigned char *p[4];
+
+	result("ftruncate", ftruncate(fd, (off_t)(4 * PAGE)));
+	for (size_t i = 0; i < 4; i++) {
+		p[i] = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(i * PAGE));
+		p[i][0] = (unsigned char)i;
+	}
+	for (size_t i = 0; i < 3; i++)
+		munmap(p[i], PAGE);
+	result("seal while a mapping is left", fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE));
+	munmap(p[3], PAGE);
+	result("seal with none left", fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE));
+	mapped("a writable mapping then",
+	       mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	result("what is in it", piece(fd, 2)[0]);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	char name[4096];
@@ -83,5 +105,6 @@ int main(int argc, char **argv)
 	fd = open(name, O_RDWR);
 	result("write lease", fcntl(fd, F_SETLEASE, F_WRLCK));
 	close(fd);
+	seals();
 	return 0;
 }

@@ -28,6 +28,7 @@ report 'exports nothing less' "$tmp/list" 'not exported'
 
 # The list for readers is that of x86-64.
 if [ "${ARCH:-x86_64}" = x86_64 ]; then
+	# shellcheck disable=SC2016 # backquotes of Markdown
 	sed -n '/^<!-- names -->/,/^<!-- names end -->/p' "$root/README.md" | grep -o '`[^`]*`' |
 		tr -d '`' | sort | comm -3 - "$tmp/hooked" >"$tmp/list"
 	report 'the README lists them' "$tmp/list" 'run tests/symbols/into-readme; it differs in'

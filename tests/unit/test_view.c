@@ -16,7 +16,7 @@
 #include "tls.h"
 #include "unit.h"
 
-#define BYTES(pages) ((uint64_t)(pages) * PAGE)
+#define BYTES(pages) ((uint64_t)(pages)*PAGE)
 #define CHAR(p) ((char *)(p))
 
 static void first_passes_second_is_a_view(void **state)
@@ -131,14 +131,129 @@ static void kinds_have_regions_of_their_own(void **state)
 	assert_non_null(b);
 	assert_int_equal(fake_at(a).flags, MAP_SHARED);
 	assert_int_equal(fake_at(b).flags, MAP_PRIVATE);
+	/* A shared one that may be written wants a descriptor that may be. */
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_int_equal(program_reason, REASON_access);
+	/* … and once more, now that there is a proof of this tick. */
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_int_equal(program_reason, REASON_access);
+	a = program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	assert_non_null(a);
+	assert_int_equal(fake_at(a).prot, PROT_READ | PROT_WRITE);
+	assert_int_equal(fake_at(a).flags & MAP_TYPE, MAP_PRIVATE);
 	fd = program_open(file, O_RDWR);
 	program_first(fd);
-	assert_null(program_mmap(fd, 0, PAGE, PROT_READ, MAP_SHARED));
-	assert_int_equal(program_reason, REASON_access);
-	assert_non_null(program_mmap(fd, 0, PAGE, PROT_READ, MAP_PRIVATE));
-	/* … and once more, now that there is a proof of this tick. */
-	assert_null(program_mmap(fd, 0, PAGE, PROT_READ, MAP_SHARED));
-	assert_int_equal(program_reason, REASON_access);
+	a = program_mmap(fd, 0, PAGE, PROT_READ, MAP_SHARED);
+	b = program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED);
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_int_equal(fake_at(a).prot, PROT_READ);
+	assert_int_equal(fake_at(b).prot, PROT_READ | PROT_WRITE);
+	assert_int_equal(fake_at(b).flags & MAP_TYPE, MAP_SHARED);
+}
+
+static void private_writing_needs_overcommitment(void **state)
+{
+	int fd = program_open(fake_file(BYTES(4)), O_RDONLY);
+
+	program_first(fd);
+	fake.overcommit = 2;
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+	assert_int_equal(program_reason, REASON_commit);
+	fake.overcommit = 0;
+	fake.data_limit = 1 << 30;
+	assert_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+	assert_int_equal(program_reason, REASON_commit);
+	fake.data_limit = UINT64_MAX;
+	assert_non_null(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+}
+
+/* What the advice was last given for. */
+static void *dropped_from;
+static size_t dropped_bytes;
+static unsigned int drops;
+static int drop_answer;
+
+static int noting_advise(void *addr, size_t length, int advice)
+{
+	if (advice != MADV_DONTNEED)
+		return drop_answer == 0 || advice == MADV_NORMAL ? 0 : drop_answer;
+	drops++;
+	dropped_from = addr;
+	dropped_bytes = length;
+	return drop_answer;
+}
+
+static void what_was_written_privately_is_dropped(void **state)
+{
+	int fd = program_open(fake_file(BYTES(200)), O_RDONLY);
+	char *p;
+
+	kernel.advise = noting_advise;
+	program_first(fd);
+	p = program_mmap(fd, 0, BYTES(3), PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	assert_non_null(p);
+	/* Of a small view, all. */
+	assert_int_equal(program_unmap(p, BYTES(3)), 0);
+	assert_ptr_equal(dropped_from, p);
+	assert_int_equal(dropped_bytes, BYTES(3));
+	assert_ptr_equal(program_mmap(fd, 0, BYTES(100), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+	/* Of a large one, what pagemap says. */
+	fake.written_count = 2;
+	fake.written[0] = (struct run){p + 5 * PAGE, p + 6 * PAGE};
+	fake.written[1] = (struct run){p + 90 * PAGE, p + 93 * PAGE};
+	drops = 0;
+	assert_int_equal(program_unmap(p, BYTES(100)), 0);
+	assert_int_equal(drops, 2);
+	assert_ptr_equal(dropped_from, p + 90 * PAGE);
+	assert_int_equal(dropped_bytes, BYTES(3));
+	/* All, if that can't be read. */
+	assert_ptr_equal(program_mmap(fd, 0, BYTES(100), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+	fake.written_count = -ENOENT;
+	assert_int_equal(program_unmap(p, BYTES(100)), 0);
+	assert_ptr_equal(dropped_from, p);
+	assert_int_equal(dropped_bytes, BYTES(100));
+	/* What can't be dropped is never handed out again. */
+	assert_ptr_equal(program_mmap(fd, 0, BYTES(2), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+	drop_answer = -EINVAL;
+	assert_int_equal(program_unmap(p, BYTES(2)), 0);
+	drop_answer = 0;
+	assert_ptr_not_equal(program_mmap(fd, 0, BYTES(1), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
+}
+
+static void what_was_shared_is_cleaned_when_claimed_again(void **state)
+{
+	int file = fake_file(BYTES(200));
+	int fd = program_open(file, O_RDWR | O_NOATIME);
+	char *p;
+
+	kernel.advise = noting_advise;
+	fake_file_at(file)->stat.mtime = 1000;
+	fake_file_at(file)->stat.ctime = 1000;
+	program_first(fd);
+	p = program_mmap(fd, 0, BYTES(3), PROT_READ | PROT_WRITE, MAP_SHARED);
+	assert_non_null(p);
+	assert_int_equal(program_unmap(p, BYTES(3)), 0);
+	assert_int_equal(drops, 0);
+	/* The first time, all of the region; its times tell from then on. */
+	assert_ptr_equal(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), p);
+	assert_int_equal(drops, 1);
+	assert_true(dropped_bytes >= BYTES(200));
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(program_unmap(p, BYTES(1)), 0);
+		assert_ptr_equal(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), p);
+	}
+	assert_int_equal(drops, 1);
+	/* Somebody wrote: the view alone is cleaned. */
+	fake_file_at(file)->stat.mtime++;
+	assert_int_equal(program_unmap(p, BYTES(1)), 0);
+	assert_ptr_equal(program_mmap(fd, 0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), p);
+	assert_int_equal(drops, 2);
+	assert_ptr_equal(dropped_from, p);
+	assert_int_equal(dropped_bytes, PAGE);
+	/* What was never in a view that ended is clean. */
+	assert_non_null(program_mmap(fd, BYTES(50), PAGE, PROT_READ | PROT_WRITE, MAP_SHARED));
+	assert_int_equal(drops, 2);
 }
 
 static void descriptions_have_regions_of_their_own(void **state)
@@ -534,10 +649,10 @@ static void arguments_that_are_no_view(void **state)
 		{{NULL, PAGE, PROT_NONE, MAP_PRIVATE, fd, 0}, REASON_protection},
 		{{NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0}, REASON_protection},
 		{{NULL, PAGE, PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_protection},
-		{{NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_writable},
+		{{NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0}, REASON_none},
 		{{NULL, 0, PROT_READ, MAP_PRIVATE, fd, 0}, REASON_arguments},
 		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 1}, REASON_arguments},
-		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (uint64_t)-PAGE}, REASON_arguments},
+		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, -(uint64_t)PAGE}, REASON_arguments},
 		{{NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (uint64_t)INT64_MAX + 1 - PAGE},
 		 REASON_arguments},
 		{{NULL, SIZE_MAX, PROT_READ, MAP_PRIVATE, fd, 0}, REASON_too_large},
@@ -653,14 +768,14 @@ static void after_mlockall_nothing_new(void **state)
 	program_first(fd);
 	p = program_map(fd, 0, 1);
 	assert_non_null(p);
-	view_lock_down();
+	view_retreat();
 	assert_true(estate.shed_end > estate.shed_first);
 	assert_true(fake_all((void *)(estate.base + (estate.shed_first << estate.slot_shift)),
 			     (estate.shed_end - estate.shed_first) << estate.slot_shift, NOTHING));
 	fake_check();
 	fake.tick++;
 	assert_null(program_map(fd, 2, 1));
-	assert_int_equal(program_reason, REASON_locked);
+	assert_int_equal(program_reason, REASON_retreat);
 	assert_int_equal(program_unmap(p, PAGE), 0);
 	program_close(fd);
 	assert_int_equal(fake_file_pages(file), 0);
@@ -682,6 +797,64 @@ static void a_vfork_child_passes(void **state)
 	program_open(fake_file(1), O_RDONLY);
 	tls.vfork_child = 0;
 	assert_int_equal(fd_find(fd)->state, before);
+}
+
+static int closed_meanwhile;
+static int opened_meanwhile;
+
+/* Another thread closes the number, and gets it back for another file. */
+static void close_and_open(void)
+{
+	program_close(closed_meanwhile);
+	opened_meanwhile = program_open(fake_file(BYTES(9)), O_RDONLY);
+}
+
+/* At each call that the library makes on the way: the answer must not be a view of what the number
+ * meant before, nor what was made for it stay. */
+static void a_number_that_changes_hands_meanwhile(void **state)
+{
+	/* To resolve: flags, stat. To prove: stat. Then the region. */
+	static const unsigned int calls[] = {CALL_FLAGS, CALL_STAT, CALL_STAT, CALL_MAP, CALL_STAT};
+	static const unsigned int after[] = {0, 0, 1, 0, 0};
+
+	for (size_t i = 0; i < LENGTH(calls); i++) {
+		int file = fake_file(BYTES(9));
+		int fd = program_open(file, O_RDONLY);
+		int copy = program_dup(fd);
+		void *p;
+
+		program_first(fd);
+		/* The last time it has a region already, and only the proof is wanted. */
+		if (i == 4) {
+			p = program_map(fd, 0, 1);
+			assert_non_null(p);
+			program_unmap(p, PAGE);
+			fake.tick++;
+		}
+		closed_meanwhile = fd;
+		fake.action_calls = calls[i];
+		fake.action_after = after[i];
+		fake.action = close_and_open;
+		p = program_map(fd, 0, 1);
+		assert_null(fake.action);
+		assert_int_equal(opened_meanwhile, fd);
+		assert_null(p);
+		assert_int_equal(program_reason, REASON_descriptor);
+		/* The copy still is what it was. */
+		p = program_map(copy, 0, 1);
+		if (p != NULL) {
+			assert_int_equal(fake_at(p).file, file);
+			program_unmap(p, PAGE);
+		}
+		program_close(copy);
+		assert_int_equal(fake_file_pages(file), 0);
+		/* The number's new file is served as any other. */
+		program_first(fd);
+		p = program_map(fd, 8, 1);
+		assert_non_null(p);
+		assert_int_not_equal(fake_at(p).file, file);
+		fake_check();
+	}
 }
 
 static void the_mapping_count_is_regions_and_one(void **state)
@@ -709,6 +882,9 @@ int main(void)
 		CASE(live_views_have_addresses_of_their_own, NORMAL),
 		CASE(tiny_mode_has_one_layer, TINY),
 		CASE(layers_end_at_the_limit, NORMAL),
+		CASE(private_writing_needs_overcommitment, NORMAL),
+		CASE(what_was_written_privately_is_dropped, NORMAL),
+		CASE(what_was_shared_is_cleaned_when_claimed_again, NORMAL),
 		CASE(kinds_have_regions_of_their_own, ALL_WORLDS),
 		CASE(descriptions_have_regions_of_their_own, ALL_WORLDS),
 		CASE(the_end_of_the_file, ALL_WORLDS),
@@ -736,6 +912,7 @@ int main(void)
 		CASE(a_smaller_estate_does_too, ALL_WORLDS),
 		CASE(after_mlockall_nothing_new, ALL_WORLDS),
 		CASE(a_vfork_child_passes, ALL_WORLDS),
+		CASE(a_number_that_changes_hands_meanwhile, ALL_WORLDS),
 		CASE(the_mapping_count_is_regions_and_one, ALL_WORLDS),
 	};
 

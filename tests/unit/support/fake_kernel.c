@@ -81,6 +81,21 @@ static int failure(enum fake_call call)
 	return fake.fail_error;
 }
 
+/* Caller does not hold the mutex. */
+static void act(enum fake_call call)
+{
+	void (*action)(void) = fake.action;
+
+	if (action == NULL || !(fake.action_calls & call))
+		return;
+	if (fake.action_after > 0) {
+		fake.action_after--;
+		return;
+	}
+	fake.action = NULL;
+	action();
+}
+
 /* The first mapping that ends after `addr`. */
 static size_t index_of(uintptr_t addr)
 {
@@ -203,6 +218,13 @@ static bool all_mapped(uintptr_t start, uintptr_t end)
 	return true;
 }
 
+static bool any_mapped(uintptr_t start, uintptr_t end)
+{
+	size_t i = index_of(start);
+
+	return i < mapping_count && mappings[i].start < end;
+}
+
 static void *map_fixed(uintptr_t addr, size_t length, int prot, int flags, int fd, uint64_t offset)
 {
 	struct fake_mapping m = {
@@ -217,6 +239,8 @@ static void *map_fixed(uintptr_t addr, size_t length, int prot, int flags, int f
 	};
 	int error = failure(CALL_MAP);
 
+	if (error == 0 && (flags & MAP_FIXED_NOREPLACE) && any_mapped(m.start, m.end))
+		return (void *)(intptr_t)-EEXIST;
 	if (error != 0) {
 		if (fake.fail_leaves_hole)
 			clear(m.start, m.end);
@@ -270,13 +294,15 @@ static void *fake_map(void *addr, size_t length, int prot, int flags, int fd, ui
 	void *p;
 
 	pthread_mutex_lock(&mutex);
-	if (flags & MAP_FIXED)
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
 		p = map_fixed((uintptr_t)addr, length, prot, flags, fd, offset);
 	else if (prot == PROT_NONE)
 		p = reserve(length, prot, flags);
 	else
 		p = map_table(length, prot, flags);
 	pthread_mutex_unlock(&mutex);
+	if (flags & MAP_FIXED)
+		act(CALL_MAP);
 	return p;
 }
 
@@ -324,6 +350,21 @@ static int fake_protect(void *addr, size_t length, int prot)
 	return -error;
 }
 
+void fake_protect_pages(void *addr, size_t length, int prot)
+{
+	uintptr_t start = (uintptr_t)addr;
+	uintptr_t end = start + length;
+
+	pthread_mutex_lock(&mutex);
+	cut_at(start);
+	cut_at(end);
+	for (size_t i = index_of(start); i < mapping_count && mappings[i].start < end; i++)
+		mappings[i].prot = prot;
+	for (size_t i = index_of(start); i < mapping_count && mappings[i].start <= end; i++)
+		join_at(i);
+	pthread_mutex_unlock(&mutex);
+}
+
 static int fake_advise(void *addr, size_t length, int advice)
 {
 	int error;
@@ -359,6 +400,7 @@ static int fake_stat(int fd, struct file_stat *ret_stat)
 	if (error == 0)
 		*ret_stat = files[fds[fd].file].stat;
 	pthread_mutex_unlock(&mutex);
+	act(CALL_STAT);
 	return -error;
 }
 
@@ -385,12 +427,42 @@ static int fake_status_flags(int fd)
 	if (answer == 0)
 		answer = is_open(fd) ? fds[fd].flags : -EBADF;
 	pthread_mutex_unlock(&mutex);
+	act(CALL_FLAGS);
 	return answer;
 }
 
 static uint64_t fake_address_limit(void)
 {
 	return fake.address_limit;
+}
+
+static uint64_t fake_data_limit(void)
+{
+	return fake.data_limit;
+}
+
+static int fake_overcommit(void)
+{
+	return fake.overcommit;
+}
+
+static int fake_written(char *start, char *end, struct run *runs, int most, char **ret_stop)
+{
+	int count = 0;
+
+	if (fake.written_count < 0)
+		return fake.written_count;
+	*ret_stop = end;
+	for (int i = 0; i < fake.written_count; i++) {
+		if (fake.written[i].start < start)
+			continue;
+		if (count == most) {
+			*ret_stop = fake.written[i].start;
+			break;
+		}
+		runs[count++] = fake.written[i];
+	}
+	return count;
 }
 
 static uint64_t fake_tick(void)
@@ -410,6 +482,9 @@ void fake_install(void)
 		.filesystem = fake_filesystem,
 		.status_flags = fake_status_flags,
 		.address_limit = fake_address_limit,
+		.data_limit = fake_data_limit,
+		.overcommit = fake_overcommit,
+		.written = fake_written,
 		.tick = fake_tick,
 	};
 
@@ -417,6 +492,7 @@ void fake_install(void)
 	kernel = fakes;
 	fake.tick = 1;
 	fake.address_limit = UINT64_MAX;
+	fake.data_limit = UINT64_MAX;
 }
 
 int fake_file(uint64_t size)
@@ -557,8 +633,12 @@ void fake_check(void)
 	for (size_t i = 0; i < mapping_count; i++) {
 		const struct fake_mapping *m = &mappings[i];
 
-		if (m->what == FILE_PAGES && m->prot != PROT_NONE)
-			assert_non_null(estate_owner(estate_page((void *)m->start)));
+		if (m->what == FILE_PAGES && m->prot != PROT_NONE) {
+			size_t page = estate_page((void *)m->start);
+
+			assert_true(estate_owner(page) != NULL ||
+				    pages_mark_of(page) == MARK_FOREIGN);
+		}
 	}
 }
 

@@ -23,9 +23,9 @@
 
 /* The calls, one bit each for `fail_calls`. */
 enum fake_call {
-	CALL_MAP = 1,       /* regions, and PROT_NONE in their place */
-	CALL_RESERVE = 2,   /* the estate */
-	CALL_TABLE = 4,     /* memory for records */
+	CALL_MAP = 1,     /* regions, and PROT_NONE in their place */
+	CALL_RESERVE = 2, /* the estate */
+	CALL_TABLE = 4,   /* memory for records */
 	CALL_UNMAP = 8,
 	CALL_PROTECT = 16,
 	CALL_ADVISE = 32,
@@ -64,6 +64,16 @@ struct fake {
 	size_t limit; /* vm.max_map_count; 0 = none */
 	uint64_t tick;
 	uint64_t address_limit;
+	uint64_t data_limit;
+	int overcommit;
+	/* What `written` answers, once: the first page of each run, and its length in pages; a
+	 * negative count is an errno. */
+	int written_count;
+	struct run written[8];
+	/* What happens during one of these calls, just before it returns: another thread. */
+	unsigned int action_calls;
+	unsigned int action_after; /* how many of them it lets go by */
+	void (*action)(void);
 	/* Counts. */
 	unsigned int failed;
 	unsigned int calls;
@@ -105,5 +115,7 @@ void fake_check(void);
 /* The program maps something of its own, with MAP_FIXED, and unmaps (the `unmap` of view_unmap). */
 void fake_program_map(void *addr, size_t length, int number);
 int fake_program_unmap(void *addr, size_t length);
+/* mprotect by the program. */
+void fake_protect_pages(void *addr, size_t length, int prot);
 
 #endif

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "sys.h"
+
 #define PAGE sys_page_size()
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -38,7 +40,10 @@ struct unit_case {
 	unsigned int worlds;
 };
 
-#define CASE(function, worlds) {#function, function, worlds}
+#define CASE(function, worlds)                                                                     \
+	{                                                                                          \
+#function, function, worlds                                                        \
+	}
 
 /* Runs them; the exit status. */
 int unit_run(const struct unit_case *cases, size_t count);
