@@ -129,7 +129,7 @@ static __sighandler_t hold_or_set(int number, __sighandler_t handler)
 	sigset_t set = {.__val = {1UL << (number - 1)}};
 	struct sigaction current;
 	__sighandler_t old;
-	sigset_t before;
+	sigset_t before = {.__val = {0}};
 
 	/* SIG_HOLD blocks first and asks then; all else, even SIG_ERR, is set first. */
 	if (handler != SIG_HOLD) {
