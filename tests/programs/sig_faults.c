@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static sigjmp_buf back;
-static char *wall;	/* no access */
+static char *wall;      /* no access */
 static char *truncated; /* mapped, past the end of its file */
 static char stack[65536] __attribute__((aligned(16)));
 static volatile sig_atomic_t depth;
