@@ -98,11 +98,10 @@ static struct description *fresh_record(void)
 
 		if (made == NULL)
 			return NULL;
+		/* Another thread may be faster; what mem_pages gave is then lost. */
 		if (__atomic_compare_exchange_n(cell, &batch, made, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE))
 			batch = made;
-		else
-		made = NULL; /* lost: a range once handed out is never given back */
 	}
 	batch[index % BATCH].index = index;
 	return &batch[index % BATCH];

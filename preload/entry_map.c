@@ -157,7 +157,8 @@ int mc_munmap(void *addr, size_t length)
 	return answer;
 }
 
-/* Whether a program may mean that range: a senseless one fails, and must not be taken down first. */
+/* Whether a program may mean that range: a senseless one fails, and must not be taken down first.
+ */
 static bool could_be_mapped(const void *addr, size_t length)
 {
 	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length <= estate.bytes / 2;
@@ -174,8 +175,7 @@ static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length
 	uintptr_t from = (uintptr_t)addr;
 	uintptr_t target = (uintptr_t)to;
 
-	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 ||
-	    new > SIZE_MAX / 2)
+	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 || new > SIZE_MAX / 2)
 		return false;
 	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
 		return true;
@@ -269,9 +269,9 @@ void *mc_mremap(void *addr, size_t old_length, size_t new_length, int flags, ...
 struct call_on {
 	int (*call)(void *addr, size_t length, int how); /* 0, or -1 and errno */
 	int how;
-	bool changes; /* what it does must not reach later views */
+	bool changes;  /* what it does must not reach later views */
 	bool excludes; /* nor other views that share the page */
-	bool goes_on; /* over pages that are not mapped; else it ends there */
+	bool goes_on;  /* over pages that are not mapped; else it ends there */
 };
 
 static int allow(void *addr, size_t length, const struct call_on *c)
@@ -346,8 +346,10 @@ int mc_mprotect(void *addr, size_t length, int prot)
 {
 	const struct call_on c = {call_mprotect, prot, true, prot != PROT_READ, false};
 
-	if (!is_aligned(addr) || !prot_is_known(prot))
-		return NEXT(mprotect)(addr, length, prot);
+	if (!estate_touches(addr, length) || !is_aligned(addr) || !prot_is_known(prot))
+		return call_mprotect(addr, length, prot);
+	if (length != 0 && view_is_protected(addr, length, prot))
+		return 0;
 	return call_on_range(addr, length, &c);
 }
 
@@ -407,7 +409,7 @@ static bool stops_at_holes(int advice)
 	return advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
 }
 
-int mc_madvise(void *addr, size_t length, int advice)
+static int advise(void *addr, size_t length, int advice)
 {
 	const struct call_on c = {call_madvise, advice, effect_of(advice) == EFFECT_CHANGE, true,
 				  !stops_at_holes(advice)};
@@ -417,15 +419,22 @@ int mc_madvise(void *addr, size_t length, int advice)
 	return call_on_range(addr, length, &c);
 }
 
+int mc_madvise(void *addr, size_t length, int advice)
+{
+	return advise(addr, length, advice);
+}
+
 int mc_posix_madvise(void *addr, size_t length, int advice)
 {
 	int saved = errno;
 	int answer;
 
+	if (!estate_touches(addr, length))
+		return NEXT(posix_madvise)(addr, length, advice);
 	/* glibc ignores it: what MADV_DONTNEED does is not what POSIX means by it. */
 	if (advice == POSIX_MADV_DONTNEED)
 		return 0;
-	answer = mc_madvise(addr, length, advice) == 0 ? 0 : errno;
+	answer = advise(addr, length, advice) == 0 ? 0 : errno;
 	errno = saved;
 	return answer;
 }

@@ -56,41 +56,45 @@ static size_t free_run(size_t first, size_t count)
 	return n;
 }
 
-static void *reserve(size_t bytes)
-{
-	return kernel.map(NULL, bytes, PROT_NONE, RESERVE_FLAGS, -1, 0);
-}
-
 static bool make_tables(void)
 {
+	size_t huge_slots = (size_t)1 << (HUGE_SHIFT - estate.slot_shift);
+
 	slot_count = estate.bytes >> estate.slot_shift;
 	slots = mem_pages(slot_count / 8 + 8);
+	if (slots == NULL)
+		return false;
 	low_hint = 0;
 	low_top = 0;
-	high_hint = slot_count;
-	high_bottom = slot_count;
-	return slots != NULL;
-}
-
-/* Gives back what was reserved for the alignment. The last 2 MiB of the rest are the ballast's. */
-static void trim(char *p, size_t length, uintptr_t base)
-{
-	size_t huge_slots = (size_t)1 << (HUGE_SHIFT - estate.slot_shift);
-	char *end = (char *)base + estate.bytes;
-
-	if ((char *)base > p)
-		kernel.unmap(p, (size_t)((char *)base - p));
-	if (end < p + length)
-		kernel.unmap(end, (size_t)(p + length - end));
+	/* The last 2 MiB are the ballast's. */
 	set_slots(slot_count - huge_slots, huge_slots, true);
 	high_hint = slot_count - huge_slots;
 	high_bottom = high_hint;
+	return true;
+}
+
+/* Reserves `bytes` at a multiple of 2 MiB; the rest, reserved for the alignment, goes back, for
+ * what lies beside the estate must not be mapped by us. */
+static uintptr_t reserve_aligned(size_t bytes)
+{
+	size_t huge = (size_t)1 << HUGE_SHIFT;
+	char *p = kernel.map(NULL, bytes + huge, PROT_NONE, RESERVE_FLAGS, -1, 0);
+	uintptr_t base = ((uintptr_t)p + huge - 1) & ~(huge - 1);
+	size_t below = base - (uintptr_t)p;
+
+	stats_add(COUNT_own_calls, 1);
+	if (sys_failed(p))
+		return 0;
+	if (below > 0)
+		kernel.unmap(p, below);
+	if (below < huge)
+		kernel.unmap((void *)(base + bytes), huge - below);
+	return base;
 }
 
 bool estate_reserve(void)
 {
-	size_t huge = (size_t)1 << HUGE_SHIFT;
-	void *p = NULL;
+	uintptr_t base = 0;
 	size_t bytes;
 
 	if (estate.base != 0)
@@ -101,28 +105,22 @@ bool estate_reserve(void)
 	estate.slot_shift = config.tiny ? estate.page_shift + 1 : SLOT_SHIFT;
 	if (estate.slot_shift < estate.page_shift)
 		estate.slot_shift = estate.page_shift;
-	for (bytes = LARGEST_BYTES; bytes >= SMALLEST_BYTES; bytes /= 2) {
-		p = reserve(bytes + 2 * huge);
-		if (!sys_failed(p))
-			break;
+	for (bytes = LARGEST_BYTES; bytes >= SMALLEST_BYTES && base == 0; bytes /= 2) {
+		base = reserve_aligned(bytes);
+		estate.bytes = bytes;
 	}
-	stats_add(COUNT_own_calls, 1);
-	if (sys_failed(p))
+	if (base == 0)
 		return false;
-	/* The part below the first multiple of 2 MiB stays reserved and belongs to nobody; of what
-	 * is left above, 2 MiB or more, a page is the ballast. */
-	estate.bytes = bytes;
 	if (!make_tables()) {
-		kernel.unmap(p, bytes + 2 * huge);
+		kernel.unmap((void *)base, estate.bytes);
 		return false;
 	}
-	trim(p, bytes + 2 * huge, ((uintptr_t)p + huge - 1) & ~(huge - 1));
-	__atomic_store_n(&estate.base, ((uintptr_t)p + huge - 1) & ~(huge - 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&estate.base, base, __ATOMIC_RELEASE);
 	estate_take_ballast();
 	return true;
 }
 
-/* In the middle of the 2 MiB that lie behind the estate. */
+/* In the middle of the last 2 MiB, which are never given to a region. */
 static void *ballast_page(void)
 {
 	return (void *)(estate.base + estate.bytes - ((uintptr_t)1 << (HUGE_SHIFT - 1)));

@@ -5,7 +5,6 @@
 #include "config.h"
 #include "description.h"
 #include "mem.h"
-#include "sys.h"
 #include "tls.h"
 
 #define LEAF_SHIFT 16
@@ -39,9 +38,8 @@ static __attribute__((noinline, cold)) void make_leaf(struct fd_entry **cell)
 
 	if (made == NULL)
 		return;
-	if (!__atomic_compare_exchange_n(cell, &seen, made, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		made = NULL; /* lost: a range once handed out is never given back */
+	/* Another thread may be faster; what mem_pages gave is then lost. */
+	__atomic_compare_exchange_n(cell, &seen, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 struct fd_entry *fd_make(int fd)

@@ -16,7 +16,6 @@
 enum lock_rank {
 	LOCK_VIEWS,   /* regions, layers, marks, the estate's address space */
 	LOCK_REPORT,  /* the dry run's table of files */
-	LOCK_MEMORY,  /* mem.c */
 	LOCK_SIGNALS, /* guard.c: what the program has asked for */
 	LOCK_COUNT
 };

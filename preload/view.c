@@ -10,6 +10,7 @@
 #include "fd.h"
 #include "lock.h"
 #include "log.h"
+#include "mem.h"
 #include "region.h"
 #include "sys.h"
 #include "tls.h"
@@ -346,5 +347,6 @@ void view_retreat(void)
 	view_relieve();
 	hold = lock_take(LOCK_VIEWS);
 	estate_shed();
+	mem_retreat();
 	lock_drop(LOCK_VIEWS, hold);
 }

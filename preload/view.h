@@ -48,7 +48,8 @@ bool view_is_protected(void *addr, size_t length, int prot);
 /* All of the range inside the estate is in live views: 0, else -ENOMEM. */
 int view_check(void *addr, size_t length);
 
-/* The bytes from addr, a page's start, that are alike: all live (or not in the estate), or all not. */
+/* The bytes from addr, a page's start, that are alike: all live (or not in the estate), or all not.
+ */
 size_t view_run(void *addr, size_t length, bool *ret_live);
 
 /* The program is about to map something of its own over pages of the estate (MAP_FIXED). After the

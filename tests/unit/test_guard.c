@@ -226,9 +226,9 @@ static void holders_of_locks_are_not_ready(void **state)
 
 	enable();
 	assert_true(guard_ready());
-	hold = lock_take(LOCK_MEMORY);
+	hold = lock_take(LOCK_REPORT);
 	assert_false(guard_ready());
-	lock_drop(LOCK_MEMORY, hold);
+	lock_drop(LOCK_REPORT, hold);
 	assert_true(guard_ready());
 	tls.vfork_child = 1;
 	guard_mask_changed();

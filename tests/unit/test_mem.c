@@ -2,6 +2,7 @@
  * The library's own memory (mem.c).
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake_kernel.h"
@@ -29,62 +30,55 @@ static void pages_are_zeroed_or_refused(void **state)
 	assert_true(fake_mend());
 }
 
-static void small_things_do_not_overlap(void **state)
+static void parts_lie_side_by_side(void **state)
 {
-	static const size_t sizes[] = {1, 63, 64, 65, 100, 4000, 4096};
-	static char *things[400];
+	char *p;
 
-	for (size_t i = 0; i < LENGTH(things); i++) {
-		size_t size = sizes[i % LENGTH(sizes)];
+	mem_begin();
+	p = mem_pages(3 * PAGE);
+	assert_non_null(p);
+	assert_true(is_zero(p, 3 * PAGE));
+	memset(p, 1, 3 * PAGE);
+	for (int i = 0; i < 20; i++) {
+		char *next = mem_pages(2 * PAGE - 100);
 
-		things[i] = mem_take(size);
-		assert_non_null(things[i]);
-		assert_int_equal((uintptr_t)things[i] % 64, 0);
-		assert_true(is_zero(things[i], size));
-		memset(things[i], (int)(i % 255) + 1, size);
+		assert_ptr_equal(next, p + (3 + 2 * i) * PAGE);
+		assert_true(is_zero(next, 2 * PAGE));
+		memset(next, 2, 2 * PAGE);
 	}
-	for (size_t i = 0; i < LENGTH(things); i++) {
-		size_t size = sizes[i % LENGTH(sizes)];
-
-		for (size_t j = 0; j < size; j++)
-			assert_int_equal((unsigned char)things[i][j], i % 255 + 1);
-	}
+	/* What does not fit comes from anywhere. */
+	assert_non_null(mem_pages((size_t)100 << 20));
+	assert_ptr_equal(mem_pages(PAGE), p + 43 * PAGE);
+	mem_retreat();
+	p = mem_pages(PAGE);
+	assert_non_null(p);
+	memset(p, 3, PAGE);
+	mem_retreat();
 }
 
-static void small_things_are_refused_too(void **state)
-{
-	unsigned int taken = 0;
-
-	assert_non_null(mem_take(64));
-	fake_fail_always(CALL_TABLE, ENOMEM);
-	while (mem_take(4096) != NULL)
-		taken++;
-	assert_in_range(taken, 10, 16);
-	/* What is left is still good for something smaller. */
-	assert_non_null(mem_take(64));
-	fake_mend();
-	assert_non_null(mem_take(4096));
-}
-
-static uint32_t owners[4][500];
+static char *parts[4][50];
 
 static void take(unsigned int number)
 {
-	for (int i = 0; i < 500; i++) {
-		uint32_t *p = mem_take(60);
+	for (int i = 0; i < 50; i++) {
+		char *p = mem_pages(PAGE);
 
-		EXPECT(p != NULL);
-		EXPECT(p != NULL && __atomic_exchange_n(p, number + 1, __ATOMIC_RELAXED) == 0);
-		owners[number][i] = p != NULL ? *p : 0;
+		EXPECT(p != NULL && is_zero(p, PAGE));
+		if (p != NULL)
+			memset(p, (int)number + 1, PAGE);
+		parts[number][i] = p;
 	}
 }
 
-static void threads_get_different_things(void **state)
+static void threads_get_different_parts(void **state)
 {
+	mem_begin();
 	unit_threads(4, take);
-	for (uint32_t number = 0; number < 4; number++) {
-		for (int i = 0; i < 500; i++)
-			assert_int_equal(owners[number][i], number + 1);
+	for (int number = 0; number < 4; number++) {
+		for (int i = 0; i < 50; i++) {
+			assert_int_equal(parts[number][i][0], number + 1);
+			assert_int_equal(parts[number][i][PAGE - 1], number + 1);
+		}
 	}
 }
 
@@ -92,9 +86,8 @@ int main(void)
 {
 	static const struct unit_case cases[] = {
 		CASE(pages_are_zeroed_or_refused, NORMAL),
-		CASE(small_things_do_not_overlap, NORMAL),
-		CASE(small_things_are_refused_too, NORMAL),
-		CASE(threads_get_different_things, NORMAL),
+		CASE(parts_lie_side_by_side, NORMAL | REAL_KERNEL),
+		CASE(threads_get_different_parts, NORMAL | REAL_KERNEL),
 	};
 
 	return RUN(cases);
