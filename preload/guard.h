@@ -12,15 +12,17 @@
  *
  * What tells our faults from the program's is where they happened: between two labels of an
  * assembly copy, which nobody else calls. No flag is set and no environment saved for a copy that
- * succeeds. Nanoseconds a copy, with sources all over 4 KiB / 1 MiB, one run on a 2.0 GHz Xeon
- * (Sapphire Rapids), glibc 2.36; sigsetjmp is sigsetjmp(jb, 0), a flag, memcpy:
+ * succeeds. Nanoseconds a copy, from anywhere in 4 KiB / in 1 MiB, on a 2.0 GHz Xeon (Sapphire
+ * Rapids) with glibc 2.36; sigsetjmp is sigsetjmp(jb, 0), a flag, memcpy:
  *
- *     bytes                  16      64     512    4,096          65,536
- *     memcpy            3.4/3.4 2.6/2.9 5.3/7.2  24/37  1,425/1,438
- *     sigsetjmp         5.2/5.1 4.9/5.7 8.0/10.1 26/40  1,434/1,435
- *     guard_copy        1.4/1.5 1.8/2.1 7.1/9.0  24/38  1,436/1,452
+ *     bytes            16        64        512      4,096        65,536
+ *     memcpy        3.4 / 3.4  2.6 / 2.9  5.3 / 7.2   24 / 37  1,425 / 1,438
+ *     sigsetjmp     5.2 / 5.1  4.9 / 5.7  8.0 / 10.1  26 / 40  1,434 / 1,435
+ *     guard_copy    1.4 / 1.5  1.8 / 2.1  7.1 / 9.0   24 / 38  1,436 / 1,452
  *
- * and guard_ready(), which comes before it, takes 1 ns while its answer is known.
+ * guard_ready(), which comes before it, takes 0.5 ns while its answer is known. Where a system call
+ * takes 105 ns, a copy that faults takes 1,200 ns, guard_stands() 210 ns once a tick, and
+ * guard_enable() 9 us once.
  *
  * The handler. From guard_enable() on it stands for SIGBUS and SIGSEGV, and what the program has
  * asked for is kept beside it, a `disposition`. The kernel's action mirrors it: the program's mask
@@ -121,8 +123,8 @@ static inline bool guard_ready(void)
 	return guard_ask();
 }
 
-/* Whether the handler still stands; false is for good. `tick` is the clock's (kernel.tick): the
- * kernel is asked once in each. */
+/* Whether the handler still stands; false is for good. To be asked before a copy, with the clock's
+ * tick (kernel.tick): the kernel is asked once in each. */
 bool guard_stands(uint64_t tick);
 
 /* For the hooks of calls on signals. */

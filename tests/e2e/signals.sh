@@ -55,6 +55,7 @@ for seed in 1 3 4 7 12 6; do
 done
 scenario 'faults' "$t/sig_faults" "$tmp/files"
 scenario 'deaths' "$t/sig_deaths" "$tmp/files"
+scenario 'jumps and waits' "$t/sig_jumps"
 scenario 'starting programs' "$t/sig_exec"
 
 # same NAME COMMAND...: natively and guarded; process numbers and addresses left out.
