@@ -51,7 +51,8 @@ UNIT_EXCLUDE = $(wildcard preload/entry_*.c) preload/next.c preload/main.c
 UNIT = $(BUILD)/$(if $(SANITIZE),sanitize-$(SANITIZE),unit)$(FOREIGN:%=-%)
 UNIT_CFLAGS = -DMC_UNIT_TEST -DMC_CHECK \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-UNIT_OBJS = $(patsubst preload/%.c,$(UNIT)/objs/%.o,$(filter-out $(UNIT_EXCLUDE),$(C_SOURCES)))
+UNIT_OBJS = $(patsubst preload/%.c,$(UNIT)/objs/%.o,$(filter-out $(UNIT_EXCLUDE),$(C_SOURCES))) \
+	$(UNIT)/objs/copy.o
 UNIT_SUPPORT = $(patsubst tests/unit/%.c,$(UNIT)/objs/%.o,$(wildcard tests/unit/support/*.c))
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(UNIT)/%,$(wildcard tests/unit/*.c))
 

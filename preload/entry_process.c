@@ -26,6 +26,7 @@
 #include "entry.h"
 #include "entry_process.h"
 #include "fd.h"
+#include "guard.h"
 #include "lock.h"
 #include "report.h"
 #include "stats.h"
@@ -86,8 +87,10 @@ bool process_vfork_before(void)
 {
 	bool outer = config.active && !tls.vfork_child;
 
-	if (outer)
+	if (outer) {
 		vfork_signals = sys_block_signals();
+		guard_mask_changed();
+	}
 	return outer;
 }
 
@@ -95,6 +98,7 @@ long process_vfork_after(long answer, bool outer)
 {
 	if (outer) {
 		tls.vfork_child = answer == 0;
+		guard_mask_changed();
 		sys_unblock_signals(vfork_signals);
 	}
 	if (answer < 0 && answer > -4096) {
@@ -138,6 +142,16 @@ enum process_kind process_kind_of(uint64_t flags)
 	if (shares == CLONE_VM && (flags & CLONE_VFORK))
 		return PROCESS_VFORK;
 	return shares == CLONE_VM ? PROCESS_STRANGER : PROCESS_STRANGER_FORK;
+}
+
+/* What the program asks for of signals is kept in one place for both, and a vfork child passes it
+ * by: right if that has actions of its own, and if all others share them. */
+static void signals_before(uint64_t flags)
+{
+	enum process_kind kind = process_kind_of(flags);
+
+	if ((flags & CLONE_VM) && (kind == PROCESS_VFORK) == ((flags & CLONE_SIGHAND) != 0))
+		guard_give_up();
 }
 
 /* The arguments of clone, as libc takes them. */
@@ -191,9 +205,11 @@ static int clone_vforks(const struct clone_call *call)
 	if (tls.vfork_child)
 		return pass_on(call);
 	start.signals = sys_block_signals();
+	guard_mask_changed();
 	pid = pass_on(&wrapper);
 	if (!(call->flags & CLONE_SETTLS))
 		tls.vfork_child = 0;
+	guard_mask_changed();
 	sys_unblock_signals(start.signals);
 	return pid;
 }
@@ -203,6 +219,7 @@ static int clone_any(const struct clone_call *call)
 	/* libc refuses these before it looks at anything else. */
 	if (call->function == NULL || call->stack == NULL || !config.active)
 		return pass_on(call);
+	signals_before((unsigned int)call->flags);
 	switch (process_kind_of((unsigned int)call->flags)) {
 	case PROCESS_FORK:
 		return clone_forks(call);

@@ -8,21 +8,25 @@
  * safe with it.
  *
  * Deliberately absent: serving syscall(SYS_mmap) with views; programs that go past libc want what
- * the kernel does. And i386's SYS_mmap and SYS_socketcall, whose arguments stand in memory.
+ * the kernel does. And i386's SYS_mmap and SYS_socketcall, whose arguments stand in memory, and its
+ * SYS_signal and SYS_sigaction, of which the guard learns when it looks.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "config.h"
 #include "entry.h"
 #include "entry_process.h"
+#include "entry_signal.h"
 #include "entry_syscall.h"
 #include "estate.h"
 #include "fd.h"
+#include "guard.h"
 #include "sys.h"
 
 #ifdef SYS_mmap2
@@ -175,6 +179,8 @@ static any_function target_of_clone(uint64_t flags, bool has_stack)
 	enum process_kind kind = process_kind_of(flags);
 
 	/* Of a vfork made in this way the child can't be told from us. */
+	if ((flags & (CLONE_VM | CLONE_SIGHAND)) == CLONE_VM)
+		guard_give_up();
 	if (kind != PROCESS_FORK && kind != PROCESS_THREAD)
 		fd_stop_tracking();
 	if ((kind == PROCESS_FORK || kind == PROCESS_STRANGER_FORK) && !has_stack)
@@ -190,7 +196,100 @@ static any_function target_of_clone3(const struct clone_args *arguments, size_t 
 	return target_of_clone(arguments->flags, arguments->stack != 0);
 }
 
-static any_function target_of_process(long number, long a, long b, long c)
+/* Calls on signals. */
+
+/* The kernel's action as libc's, and back. */
+static struct sigaction to_libc(const struct signal_action *from)
+{
+	struct sigaction to = {.sa_flags = (int)from->flags};
+
+	to.sa_handler = (__sighandler_t)from->handler;
+	to.sa_restorer = (void (*)(void))from->restorer;
+	memcpy(&to.sa_mask, &from->mask, sizeof(from->mask));
+	return to;
+}
+
+static struct signal_action from_libc(const struct sigaction *from)
+{
+	struct signal_action to = {
+		.handler = (uintptr_t)from->sa_handler,
+		.flags = (unsigned int)from->sa_flags,
+		.restorer = (uintptr_t)from->sa_restorer,
+	};
+
+	memcpy(&to.mask, &from->sa_mask, sizeof(to.mask));
+	return to;
+}
+
+/* rt_sigaction for one of the guard's signals. */
+static long acts(long number, long a, long b, long c)
+{
+	struct sigaction new = {.sa_flags = 0};
+	struct sigaction old;
+
+	(void)number;
+	if (b != 0)
+		new = to_libc((const struct signal_action *)b);
+	if (entry_sigaction((int)a, b != 0 ? &new : NULL, &old) != 0)
+		return -1;
+	if (c != 0)
+		*(struct signal_action *)c = from_libc(&old);
+	return 0;
+}
+
+static long on_masks(long number, long a, long b, long c, long d, long e, long f)
+{
+	long answer;
+
+	guard_mask_changed();
+	answer = NEXT(syscall)(number, a, b, c, d, e, f);
+	guard_mask_changed();
+	return answer;
+}
+
+static any_function target_of_action(long a, long b, long c, long size)
+{
+	const struct signal_action *action = (const struct signal_action *)b;
+
+	/* What the kernel would refuse it shall refuse. */
+	if (size != 8 || (b != 0 && !readable((const char *)b, sizeof(*action))) ||
+	    (c != 0 && !readable((const char *)c, sizeof(*action))))
+		return (any_function)NEXT(syscall);
+	if (guard_has((int)a))
+		return (any_function)acts;
+	if (b != 0 && action->handler > 1 && (int)a != SIGBUS && (int)a != SIGSEGV) {
+		struct sigaction new = to_libc(action);
+
+		guard_note_mask(&new.sa_mask);
+	}
+	return (any_function)NEXT(syscall);
+}
+
+static any_function target_of_signals(long number, long a, long b, long c, long d)
+{
+	switch (number) {
+	case SYS_rt_sigaction:
+		return target_of_action(a, b, c, d);
+	case SYS_rt_sigprocmask:
+	case SYS_rt_sigsuspend:
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+#ifdef SYS_sigprocmask
+	case SYS_sigprocmask:
+	case SYS_sigsuspend:
+	case SYS_ssetmask:
+	case SYS_ppoll_time64:
+	case SYS_pselect6_time64:
+#endif
+		return (any_function)on_masks;
+	default:
+		return (any_function)NEXT(syscall);
+	}
+}
+
+static any_function target_of_process(long number, long a, long b, long c, long d)
 {
 	switch (number) {
 #ifdef SYS_vfork
@@ -219,7 +318,7 @@ static any_function target_of_process(long number, long a, long b, long c)
 		process_report();
 		break;
 	default:
-		break;
+		return target_of_signals(number, a, b, c, d);
 	}
 	return (any_function)NEXT(syscall);
 }
@@ -306,6 +405,6 @@ any_function syscall_target(long number, long a, long b, long c, long d, long e)
 	case SYS_io_uring_setup:
 		return (any_function)on_descriptors;
 	default:
-		return target_of_process(number, a, b, c);
+		return target_of_process(number, a, b, c, d);
 	}
 }

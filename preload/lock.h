@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 enum lock_rank {
-	LOCK_VIEWS,  /* regions, layers, marks, the estate's address space */
-	LOCK_REPORT, /* the dry run's table of files */
+	LOCK_VIEWS,   /* regions, layers, marks, the estate's address space */
+	LOCK_REPORT,  /* the dry run's table of files */
+	LOCK_SIGNALS, /* guard.c: what the program has asked for */
 	LOCK_COUNT
 };
 

@@ -9,12 +9,14 @@
 #include <stddef.h>
 
 #include "config.h"
+#include "guard.h"
 #include "lock.h"
 #include "log.h"
 #include "mem.h"
 #include "next.h"
 #include "report.h"
 #include "stats.h"
+#include "test_point.h"
 
 static void fork_child(void)
 {
@@ -33,6 +35,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	mem_begin();
 	stats_begin();
 	pthread_atfork(lock_fork_prepare, lock_fork_parent, fork_child);
+	guard_begin(next.sigaction);
+	test_begin();
 }
 
 __attribute__((destructor)) static void end(void)

@@ -197,6 +197,17 @@ static long raw_syscall(long number, ...)
 	return RAW(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+static int raw_sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	/* The kernel's set is the beginning of libc's. */
+	return (int)RAW(SYS_rt_sigprocmask, how, set, old, 8, 0, 0);
+}
+
+static int raw_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return (int)-sys_call(SYS_rt_sigprocmask, how, (long)set, (long)old, 8, 0, 0);
+}
+
 static void raw_exit(int status)
 {
 	for (;;)

@@ -15,7 +15,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <pty.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,10 +26,12 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <ucontext.h>
 
 enum hook {
 #define HOOK(ret, name, params, fallback) HOOK_##name,

@@ -317,6 +317,28 @@ void sys_unblock_signals(uint64_t mask)
 	SYS_4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, KERNEL_SIGSET_BYTES);
 }
 
+/* The kernel's structure on each of our machines (include/linux/signal_types.h). */
+_Static_assert(offsetof(struct signal_action, mask) == 3 * sizeof(long), "no gap");
+
+int sys_signal_action(int number, struct signal_action *ret_action)
+{
+	return (int)SYS_4(SYS_rt_sigaction, number, NULL, ret_action, KERNEL_SIGSET_BYTES);
+}
+
+uint64_t sys_signal_mask(void)
+{
+	uint64_t mask = 0;
+
+	SYS_4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, KERNEL_SIGSET_BYTES);
+	return mask;
+}
+
+int sys_signal_self(int number, const siginfo_t *info)
+{
+	return (int)SYS_4(SYS_rt_tgsigqueueinfo, SYS_0(SYS_getpid), SYS_0(SYS_gettid), number,
+			  info);
+}
+
 void sys_futex_wait(uint32_t *word, uint32_t value)
 {
 	SYS_4(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL);

@@ -16,6 +16,7 @@
 #ifndef SYS_H
 #define SYS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,6 +107,19 @@ unsigned int sys_page_shift(void);
  * sys_unblock_signals(). */
 uint64_t sys_block_signals(void);
 void sys_unblock_signals(uint64_t mask);
+
+/* The actions and the mask of signals, from the kernel itself. A mask has bit n - 1 for signal n.
+ */
+struct signal_action {
+	uintptr_t handler;
+	unsigned long flags;
+	uintptr_t restorer;
+	uint64_t mask;
+};
+int sys_signal_action(int number, struct signal_action *ret_action);
+uint64_t sys_signal_mask(void);
+/* Sends this thread a signal, with all that is known of it. */
+int sys_signal_self(int number, const siginfo_t *info);
 
 /* futex(2), private: sleep while *word == value; wake one. */
 void sys_futex_wait(uint32_t *word, uint32_t value);

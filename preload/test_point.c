@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "entry.h"
+#include "guard.h"
 #include "lock.h"
 #include "sys.h"
 #include "tls.h"
@@ -81,6 +82,14 @@ void test_point(void)
 		be_busy();
 		tls.in_test_point = 0;
 	}
+}
+
+void test_begin(void)
+{
+	const char *wants_guard = getenv("MAPCOALESCE_TEST_GUARD");
+
+	if (wants_guard != NULL && *wants_guard == '1')
+		guard_enable();
 }
 
 #else

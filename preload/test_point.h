@@ -8,7 +8,12 @@
 
 #ifdef MC_TEST_POINTS
 void test_point(void);
+/* At the end of the constructor: what a test wants to have happened by then. */
+void test_begin(void);
 #else
+static inline void test_begin(void)
+{
+}
 static inline void test_point(void)
 {
 }

@@ -1,5 +1,5 @@
 /*
- * What the library keeps for each thread: eight bytes, initial-exec, so that they take none of the
+ * What the library keeps for each thread: twelve bytes, initial-exec, so that they take none of the
  * dynamic linker's spare static TLS to speak of and need no call to reach.
  */
 #ifndef TLS_H
@@ -19,6 +19,8 @@ struct tls {
 	uint8_t in_test_point;
 	/* Which shard of the statistics this thread counts in, plus one; 0 = not yet chosen. */
 	uint32_t shard;
+	/* Whether this thread's mask lets through what the guard needs: GUARD_MASK_* (guard.h). */
+	uint8_t signal_mask;
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
