@@ -364,21 +364,31 @@ static int64_t wall_clock(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static void note_clean(struct region *region, int fd, int64_t since)
+{
+	struct file_stat stat;
+	uint64_t stamp = kernel.stat(fd, &stat) == 0 ? stamp_of(&stat, since) : 0;
+
+	__atomic_store_n(&region->clean_stamp, stamp, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->cleanings, 0, __ATOMIC_RELAXED);
+}
+
 /* Cleans the whole region, live views too: they lose nothing, and if a store through one of them
- * faults once more, so it may after any writing back. */
+ * faults once more, so it may after any writing back. Not if the program has mapped something of
+ * its own over a part, which might lose everything: its mark is set, under the lock, before that is
+ * mapped. False if nothing was done. */
 static bool clean_whole(struct region *region, int fd)
 {
 	char *start = estate_address(region->first);
 	int64_t now = wall_clock();
-	struct file_stat stat;
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	bool cleaned = __atomic_load_n(&region->marked, __ATOMIC_SEQ_CST) == 0 &&
+		       drop(start, start + (region->pages << estate.page_shift));
 
-	if (!drop(start, start + (region->pages << estate.page_shift)))
-		return false;
-	if (kernel.stat(fd, &stat) < 0)
-		return false;
-	__atomic_store_n(&region->clean_stamp, stamp_of(&stat, now), __ATOMIC_RELEASE);
-	__atomic_store_n(&region->cleanings, 0, __ATOMIC_RELAXED);
-	return true;
+	lock_drop(LOCK_VIEWS, hold);
+	if (cleaned)
+		note_clean(region, fd, now);
+	return cleaned;
 }
 
 bool region_freshen(struct region *region, size_t first, size_t count, int fd)
@@ -392,8 +402,9 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
 		return true;
 	/* Cleaning all costs more, and pays if what follows only reads. */
 	if (!region->tmpfs &&
-	    __atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER)
-		return clean_whole(region, fd);
+	    __atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER &&
+	    clean_whole(region, fd))
+		return true;
 	return drop(start, start + (count << estate.page_shift));
 }
 

@@ -222,6 +222,28 @@ static void grow(void)
 	printf("growing: %d wrong\n", wrong);
 }
 
+/* What is mapped over part of a shared mapping keeps what is written to it, however much the rest
+ * of the file is mapped and written. */
+static void covered(void)
+{
+	unsigned char *p = shared_at(100, 4);
+	unsigned char *q = mmap(p + PAGE, PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	mapped("covered", q);
+	memset(q, 200, PAGE);
+	for (size_t i = 0; i < 300; i++) {
+		unsigned char *r = shared_at(120 + i % 7, 2);
+
+		r[i] = r[i] ^ 1;
+		r[i] = r[i] ^ 1;
+		munmap(r, 2 * PAGE);
+	}
+	result("  what was written there", q[0] + q[PAGE - 1]);
+	say("  and beside it", sound(p, 100, 1) && sound(p + 2 * PAGE, 102, 2));
+	munmap(p, 4 * PAGE);
+}
+
 static void read_only(void)
 {
 	int saved = fd;
@@ -254,6 +276,7 @@ int main(int argc, char **argv)
 	forked();
 	shared();
 	times();
+	covered();
 	grow();
 	read_only();
 	say("the file is what it was", sound(map_at(0, PAGES, PROT_READ, MAP_SHARED), 0, PAGES));
