@@ -66,6 +66,13 @@ static void *answer_with_view(const struct view_request *request, enum reason *r
 	return p;
 }
 
+/* Whether a program may mean that range: a senseless one fails, and must not be taken down first.
+ */
+static bool could_be_mapped(const void *addr, size_t length)
+{
+	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length <= estate.bytes / 2;
+}
+
 /* MAP_FIXED over part of the estate. `map` is the next definition. */
 static void *map_over(const struct view_request *request, int flags,
 		      void *(*map)(const struct view_request *request, int flags))
@@ -105,7 +112,8 @@ static void *map_any(const struct view_request *request,
 	p = answer_with_view(request, &reason);
 	if (p != NULL)
 		return p;
-	if (fixed && estate_touches(request->addr, request->length))
+	if (fixed && could_be_mapped(request->addr, request->length) &&
+	    estate_touches(request->addr, request->length))
 		p = map_over(request, request->flags, map);
 	else
 		p = map(request, request->flags);
@@ -157,13 +165,6 @@ int mc_munmap(void *addr, size_t length)
 	return answer;
 }
 
-/* Whether a program may mean that range: a senseless one fails, and must not be taken down first.
- */
-static bool could_be_mapped(const void *addr, size_t length)
-{
-	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length <= estate.bytes / 2;
-}
-
 /* Whether mremap's arguments could be right at all (mm/mremap.c, check_mremap_params). */
 static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length, int flags,
 			  const void *to)
@@ -176,6 +177,8 @@ static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length
 	uintptr_t target = (uintptr_t)to;
 
 	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 || new > SIZE_MAX / 2)
+		return false;
+	if (new_length > SIZE_MAX / 2)
 		return false;
 	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
 		return true;

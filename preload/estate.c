@@ -243,6 +243,28 @@ void estate_spoil(size_t first, size_t pages)
 		low_top = end < high_bottom ? end : high_bottom;
 }
 
+static bool slot_is_empty(size_t slot)
+{
+	unsigned int shift = estate.slot_shift - estate.page_shift;
+	size_t first = slot << shift;
+	size_t huge_slots = (size_t)1 << (HUGE_SHIFT - estate.slot_shift);
+
+	return slot < slot_count - huge_slots && !estate_is_shed(first) &&
+	       estate_owner(first) == NULL && pages_mark_of(first) == MARK_NONE &&
+	       pages_mark_run(first, first + ((size_t)1 << shift)) == first + ((size_t)1 << shift);
+}
+
+void estate_unspoil(size_t first, size_t pages)
+{
+	unsigned int shift = estate.slot_shift - estate.page_shift;
+	size_t end = (first + pages + ((size_t)1 << shift) - 1) >> shift;
+
+	for (size_t slot = first >> shift; slot < end; slot++) {
+		if (slot_taken(slot) && slot_is_empty(slot))
+			estate_give(slot << shift, (size_t)1 << shift);
+	}
+}
+
 void estate_shed(void)
 {
 	size_t first = low_top;

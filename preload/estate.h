@@ -97,6 +97,9 @@ void estate_give(size_t first, size_t pages);
 /* The pages are foreign and in no region: nothing may be placed there again. Caller holds
  * LOCK_VIEWS. */
 void estate_spoil(size_t first, size_t pages);
+/* The foreign pages among these are gone: slots in no region in which none is left may be used
+ * again. Caller holds LOCK_VIEWS. */
+void estate_unspoil(size_t first, size_t pages);
 
 /* Makes the tables for these pages; with counts if they are to be shared. False if there is no
  * memory. Caller holds LOCK_VIEWS. */
@@ -124,6 +127,9 @@ void estate_drop_ballast(void);
 /* Claims pages for one view: all of them or, if one is claimed already, none. */
 bool pages_claim(size_t first, size_t count);
 void pages_unclaim(size_t first, size_t count);
+/* Pages that are in no region (any more) are nobody's again, by bits and by counts: both may be set,
+ * one from the region that was there. Caller holds LOCK_VIEWS. */
+void pages_abandon(size_t first, size_t count);
 /* Adds one view to each page's count, and its bit; false (and nothing done) if a count is full. */
 bool pages_share(size_t first, size_t count);
 void pages_unshare(size_t first, size_t count);

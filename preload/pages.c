@@ -135,6 +135,15 @@ bool pages_close(size_t page)
 	return true;
 }
 
+void pages_abandon(size_t first, size_t count)
+{
+	pages_unclaim(first, count);
+	for (size_t page = first; page < first + count; page++) {
+		if (chunk_of(page)->counts != NULL)
+			__atomic_store_n(count_of(page), 0, __ATOMIC_SEQ_CST);
+	}
+}
+
 static size_t find_by_count(size_t first, size_t end, bool claimed)
 {
 	while (first < end && (__atomic_load_n(count_of(first), __ATOMIC_SEQ_CST) != 0) != claimed)

@@ -110,8 +110,9 @@ static void end_stray(size_t first, size_t end)
 			continue;
 		region_put_nothing(page, run - page);
 		pages_mark(page, run - page, MARK_NONE);
-		pages_unclaim(page, run - page);
+		pages_abandon(page, run - page);
 	}
+	estate_unspoil(first, end - first);
 }
 
 static void end_in_region(struct region *region, size_t first, size_t end)
@@ -329,41 +330,53 @@ static bool cover_page(size_t page)
 	return region_mark(region, page, 1, MARK_TAKEN);
 }
 
-int view_cover(void *addr, size_t length)
-{
-	struct inside in = inside_of(addr, length);
-	struct lock_hold hold = lock_take(LOCK_VIEWS);
-	int answer = 0;
-
-	for (size_t page = in.first; page < in.end && answer == 0; page++) {
-		const struct region *region = estate_owner(page);
-
-		if (region != NULL && region->shared && pages_most_shared(page, 1) > 1) {
-			log_line(
-				"refused to map over page %zu of region %u: another view shares it",
-				page - region->first, region->index);
-			answer = -ENOMEM;
-		}
-	}
-	for (size_t page = in.first; page < in.end && answer == 0; page++) {
-		if (!cover_page(page))
-			answer = -ENOMEM;
-	}
-	lock_drop(LOCK_VIEWS, hold);
-	return answer;
-}
-
 static void uncover_page(size_t page)
 {
 	struct region *region = estate_owner(page);
 
 	if (region == NULL) {
 		pages_mark(page, 1, MARK_NONE);
-		pages_unclaim(page, 1);
+		pages_abandon(page, 1);
 	} else {
 		/* Perhaps it was retired before, perhaps it is a hole now: it is no view again. */
 		region_retire(region, page, 1);
 	}
+}
+
+/* Whether another view shares one of the pages, which mapping over it would take away. */
+static bool is_shared(struct inside in)
+{
+	for (size_t page = in.first; page < in.end; page++) {
+		const struct region *region = estate_owner(page);
+
+		if (region == NULL || !region->shared || pages_most_shared(page, 1) <= 1)
+			continue;
+		log_line("refused to map over page %zu of region %u: another view shares it",
+			 page - region->first, region->index);
+		return true;
+	}
+	return false;
+}
+
+int view_cover(void *addr, size_t length)
+{
+	struct inside in = inside_of(addr, length);
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	size_t page = in.first;
+	int answer = is_shared(in) ? -ENOMEM : 0;
+
+	while (page < in.end && answer == 0) {
+		if (cover_page(page))
+			page++;
+		else
+			answer = -ENOMEM;
+	}
+	while (answer != 0 && page-- > in.first) {
+		if (pages_mark_of(page) == MARK_TAKEN)
+			uncover_page(page);
+	}
+	lock_drop(LOCK_VIEWS, hold);
+	return answer;
 }
 
 void view_covered(void *addr, size_t length, bool succeeded)
@@ -385,5 +398,7 @@ void view_covered(void *addr, size_t length, bool succeeded)
 		else
 			pages_mark(page, 1, MARK_FOREIGN);
 	}
+	if (!succeeded)
+		estate_unspoil(in.first, in.end - in.first);
 	lock_drop(LOCK_VIEWS, hold);
 }
