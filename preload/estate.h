@@ -127,8 +127,8 @@ void estate_drop_ballast(void);
 /* Claims pages for one view: all of them or, if one is claimed already, none. */
 bool pages_claim(size_t first, size_t count);
 void pages_unclaim(size_t first, size_t count);
-/* Pages that are in no region (any more) are nobody's again, by bits and by counts: both may be set,
- * one from the region that was there. Caller holds LOCK_VIEWS. */
+/* Pages that are in no region (any more) are nobody's again, by bits and by counts: both may be
+ * set, one from the region that was there. Caller holds LOCK_VIEWS. */
 void pages_abandon(size_t first, size_t count);
 /* Adds one view to each page's count, and its bit; false (and nothing done) if a count is full. */
 bool pages_share(size_t first, size_t count);
