@@ -34,7 +34,7 @@ static size_t pages_taken;
  * calls). */
 #define DROP_ALL_PAGES 32
 /* One fault maps so many pages of the page cache (fault_around_bytes, 64 KiB). */
-#define FAULT_AROUND_PAGES ((uintptr_t)16)
+#define FAULT_AROUND_PAGES ((size_t)16)
 #define MOST_RUNS 128
 /* Kind C: after so many cleanings of single views, the whole region is cleaned. */
 #define WHOLE_AFTER 64
@@ -308,14 +308,15 @@ static bool drop(char *start, const char *end)
  * much as another call. */
 static bool drop_later(struct run *next, const struct run *run)
 {
-	char *near = next->end + (FAULT_AROUND_PAGES << estate.page_shift);
+	size_t near = FAULT_AROUND_PAGES << estate.page_shift;
 	bool dropped = true;
 
-	if (next->end == NULL || run->start > near) {
-		if (next->end != NULL)
-			dropped = drop(next->start, next->end);
-		next->start = run->start;
+	if (next->end != NULL && (size_t)(run->start - next->end) > near) {
+		dropped = drop(next->start, next->end);
+		next->end = NULL;
 	}
+	if (next->end == NULL)
+		next->start = run->start;
 	next->end = run->end;
 	return dropped;
 }
