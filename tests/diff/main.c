@@ -1,0 +1,54 @@
+/* differ FOLDER SEED LINES: draws; the script goes to stderr.
+ * differ FOLDER SCRIPT: replays.
+ * differ -f FOLDER SEED SECONDS: both processes as they like, only invariants are checked.
+ * The transcript goes to stdout. Exit status: 0, or 3 if the model was contradicted. */
+#include "differ.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define TMPFS_MAGIC 0x01021994
+
+static char paths[NAMES + 1][4200];
+
+const char *path_of(int64_t name)
+{
+	return paths[(uint64_t)name % (NAMES + 1)];
+}
+
+static void name_files(const char *folder)
+{
+	struct statfs fs;
+
+	for (int i = 0; i <= NAMES; i++)
+		snprintf(paths[i], sizeof(paths[i]), "%s/%c", folder, 'a' + i);
+	common->tmpfs = statfs(folder, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC;
+}
+
+int main(int argc, char **argv)
+{
+	bool freely = argc == 5 && strcmp(argv[1], "-f") == 0;
+	int status;
+
+	if (argc != 3 && argc != 4 && !freely) {
+		fprintf(stderr, "usage: differ FOLDER SEED LINES | differ FOLDER SCRIPT | "
+				"differ -f FOLDER SEED SECONDS\n");
+		return 2;
+	}
+	/* What malloc maps might come to lie where dead pages are. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	mallopt(M_ARENA_MAX, 1);
+	model_begin();
+	memory_begin();
+	name_files(argv[freely ? 2 : 1]);
+	if (freely)
+		return free_run(strtoull(argv[3], NULL, 10), strtod(argv[4], NULL));
+	peer_begin();
+	status = script_main(argc - 2, argv + 2);
+	peer_end();
+	return status;
+}
