@@ -1,8 +1,6 @@
 #include "region.h"
 
-#include <errno.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "budget.h"
 #include "config.h"
@@ -10,10 +8,6 @@
 #include "lock.h"
 #include "mem.h"
 #include "sys.h"
-
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
 
 /* Records are made 512 at a time; an index names both. */
 #define BATCH 512
@@ -29,15 +23,6 @@ static size_t pages_taken;
 #define HUGE_FILE ((uint64_t)2 << 20)
 /* Room for a file to grow in: a quarter of its size, up to this. */
 #define MOST_SLACK ((uint64_t)64 << 20)
-
-/* Kind D: up to this many pages, dropping all is as cheap as finding the written ones (three system
- * calls). */
-#define DROP_ALL_PAGES 32
-/* One fault maps so many pages of the page cache (fault_around_bytes, 64 KiB). */
-#define FAULT_AROUND_PAGES ((size_t)16)
-#define MOST_RUNS 128
-/* Kind C: after so many cleanings of single views, the whole region is cleaned. */
-#define WHOLE_AFTER 64
 
 static const struct {
 	int prot;
@@ -182,7 +167,8 @@ static void publish(struct region *region, const struct region_request *request,
 	region->kind = (uint8_t)request->kind;
 	region->tmpfs = request->tmpfs;
 	__atomic_store_n(&region->clean_stamp, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&region->cleanings, WHOLE_AFTER, __ATOMIC_RELAXED);
+	/* As if after many: the first claim cleans all of nothing, and so takes the stamp. */
+	__atomic_store_n(&region->cleanings, UINT32_MAX, __ATOMIC_RELAXED);
 	pages_set_owner(first, pages, region->index);
 	/* After the fields and before the state: a claimer that saw the version of the record while
 	 * it was free, and some of the old fields, finds another version now. */
@@ -289,133 +275,6 @@ void *region_claim(struct region *region, uint64_t owner, size_t file_page, size
 	return NULL;
 }
 
-/* Drops what is in the page tables. */
-static bool drop(char *start, const char *end)
-{
-	int answer = kernel.advise(start, (size_t)(end - start), MADV_DONTNEED);
-
-	stats_add(COUNT_own_calls, 1);
-	/* After mlockall. */
-	if (answer == -EINVAL) {
-		answer = kernel.advise(start, (size_t)(end - start), MADV_DONTNEED_LOCKED);
-		stats_add(COUNT_own_calls, 1);
-	}
-	return answer == 0;
-}
-
-/* Adds a run to the one that is to be dropped next, or drops that and begins anew. The clean pages
- * between two written ones go too if they are few: dropping them costs the next view one fault, as
- * much as another call. */
-static bool drop_later(struct run *next, const struct run *run)
-{
-	size_t near = FAULT_AROUND_PAGES << estate.page_shift;
-	bool dropped = true;
-
-	if (next->end != NULL && (size_t)(run->start - next->end) > near) {
-		dropped = drop(next->start, next->end);
-		next->end = NULL;
-	}
-	if (next->end == NULL)
-		next->start = run->start;
-	next->end = run->end;
-	return dropped;
-}
-
-/* Kind D: drops the copies that a view wrote. The clean pages of a large view are worth keeping. */
-static bool drop_written(size_t first, size_t count)
-{
-	char *start = estate_address(first);
-	char *end = start + (count << estate.page_shift);
-	struct run runs[MOST_RUNS];
-	struct run next = {NULL, NULL};
-	bool dropped = true;
-
-	if (count <= DROP_ALL_PAGES)
-		return drop(start, end);
-	while (start < end && dropped) {
-		int n = kernel.written(start, end, runs, MOST_RUNS, &start);
-
-		stats_add(COUNT_own_calls, 3);
-		if (n < 0)
-			return drop(estate_address(first), end);
-		for (int i = 0; i < n && dropped; i++)
-			dropped = drop_later(&next, &runs[i]);
-	}
-	return dropped && (next.end == NULL || drop(next.start, next.end));
-}
-
-/* A number that changes whenever one of the file's times does; 0 if a store could still go unseen,
- * because the clock has not ticked since they last moved. */
-static uint64_t stamp_of(const struct file_stat *stat, int64_t now)
-{
-	uint64_t mixed = (uint64_t)stat->mtime * 0x9e3779b97f4a7c15U;
-
-	if (stat->mtime >= now || stat->ctime >= now)
-		return 0;
-	mixed = (mixed ^ mixed >> 29 ^ (uint64_t)stat->ctime) * 0xbf58476d1ce4e5b9U;
-	return (mixed ^ mixed >> 32) | 1;
-}
-
-static int64_t wall_clock(void)
-{
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
-		return 0;
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void note_clean(struct region *region, int fd, int64_t since)
-{
-	struct file_stat stat;
-	uint64_t stamp = kernel.stat(fd, &stat) == 0 ? stamp_of(&stat, since) : 0;
-
-	__atomic_store_n(&region->clean_stamp, stamp, __ATOMIC_RELEASE);
-	__atomic_store_n(&region->cleanings, 0, __ATOMIC_RELAXED);
-}
-
-/* Cleans the whole region, live views too: they lose nothing, and if a store through one of them
- * faults once more, so it may after any writing back. Not if the program has mapped something of
- * its own over a part, which might lose everything: its mark is set, under the lock, before that is
- * mapped. False if nothing was done. */
-static bool clean_whole(struct region *region, int fd)
-{
-	char *start = estate_address(region->first);
-	int64_t now = wall_clock();
-	struct lock_hold hold = lock_take(LOCK_VIEWS);
-	bool cleaned = __atomic_load_n(&region->marked, __ATOMIC_SEQ_CST) == 0 &&
-		       drop(start, start + (region->pages << estate.page_shift));
-
-	lock_drop(LOCK_VIEWS, hold);
-	if (cleaned)
-		note_clean(region, fd, now);
-	return cleaned;
-}
-
-bool region_freshen(struct region *region, size_t first, size_t count, int fd)
-{
-	char *start = estate_address(first);
-	uint64_t stamp = __atomic_load_n(&region->clean_stamp, __ATOMIC_ACQUIRE);
-	struct file_stat stat;
-
-	stats_add(COUNT_own_calls, stamp != 0);
-	if (stamp != 0 && kernel.stat(fd, &stat) == 0 && stamp_of(&stat, INT64_MAX) == stamp)
-		return true;
-	/* Cleaning all costs more, and pays if what follows only reads. */
-	if (!region->tmpfs &&
-	    __atomic_fetch_add(&region->cleanings, 1, __ATOMIC_RELAXED) >= WHOLE_AFTER &&
-	    clean_whole(region, fd))
-		return true;
-	return drop(start, start + (count << estate.page_shift));
-}
-
-/* What has to be done to pages of a view that ends, before they may be claimed again; false if that
- * can't be. */
-static inline bool leave_clean(const struct region *region, size_t first, size_t count)
-{
-	return region->kind != KIND_WRITE_PRIVATE || drop_written(first, count);
-}
-
 static inline bool is_live(const struct region *region)
 {
 	return __atomic_load_n(&region->state, __ATOMIC_SEQ_CST) == REGION_LIVE;
@@ -423,7 +282,7 @@ static inline bool is_live(const struct region *region)
 
 void region_unclaim(struct region *region, size_t first, size_t count)
 {
-	if (__builtin_expect(!leave_clean(region, first, count), 0)) {
+	if (__builtin_expect(!region_leave_clean(region, first, count), 0)) {
 		struct lock_hold hold = lock_take(LOCK_VIEWS);
 
 		region_retire(region, first, count);
@@ -437,7 +296,7 @@ void region_unclaim(struct region *region, size_t first, size_t count)
 
 void region_unclaim_locked(struct region *region, size_t first, size_t count)
 {
-	if (leave_clean(region, first, count))
+	if (region_leave_clean(region, first, count))
 		unclaim_pages(region->shared, first, count);
 	else
 		region_retire(region, first, count);

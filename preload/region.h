@@ -119,6 +119,10 @@ void *region_claim(struct region *region, uint64_t owner, size_t file_page, size
  * descriptor of the region's description. False if that can't be. */
 bool region_freshen(struct region *region, size_t first, size_t count, int fd);
 
+/* Does what has to be done to pages of a view that ends, before they may be claimed again; false if
+ * that can't be. */
+bool region_leave_clean(const struct region *region, size_t first, size_t count);
+
 /* Gives pages without marks back; ends an orphan. */
 void region_unclaim(struct region *region, size_t first, size_t count);
 /* The same; caller holds LOCK_VIEWS. */
