@@ -126,9 +126,15 @@ static void *ballast_page(void)
 	return (void *)(estate.base + estate.bytes - ((uintptr_t)1 << (HUGE_SHIFT - 1)));
 }
 
+/* Unless the program has mapped something of its own there. */
+static bool ballast_is_ours(void)
+{
+	return pages_mark_of(estate_page(ballast_page())) == MARK_NONE;
+}
+
 void estate_take_ballast(void)
 {
-	if (estate.base == 0 || ballast)
+	if (estate.base == 0 || ballast || !ballast_is_ours())
 		return;
 	ballast = kernel.protect(ballast_page(), (size_t)1 << estate.page_shift, PROT_READ) == 0;
 	stats_add(COUNT_own_calls, 1);
@@ -138,9 +144,11 @@ void estate_drop_ballast(void)
 {
 	if (!ballast)
 		return;
+	ballast = false;
+	if (!ballast_is_ours())
+		return;
 	kernel.protect(ballast_page(), (size_t)1 << estate.page_shift, PROT_NONE);
 	stats_add(COUNT_own_calls, 1);
-	ballast = false;
 }
 
 /* First fit, upwards. */

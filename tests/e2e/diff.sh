@@ -18,8 +18,8 @@ case_of() {
 	fi
 }
 
-case_of 'the same seeds each time' -f 1 -s 15
-case_of 'fresh seeds' -s 15
-case_of 'long sequences' -s 5 -n 3000
-case_of 'a file that changes meanwhile' -F -c 1 -w 'plain tiny'
+# The same seeds each time, so that a failure is a change's; `make fuzz` takes fresh ones.
+case_of 'many seeds' -f 1 -s 30
+case_of 'long sequences' -f 100001 -s 5 -n 3000
+case_of 'a file that changes meanwhile' -f 200001 -F -c 1 -w 'plain tiny'
 finish
