@@ -12,6 +12,7 @@
 #include "entry.h"
 #include "estate.h"
 #include "log.h"
+#include "region.h"
 #include "report.h"
 #include "stats.h"
 #include "sys.h"
@@ -401,6 +402,8 @@ static enum effect effect_of(int advice)
 
 static int call_madvise(void *addr, size_t length, int advice)
 {
+	if (advice == MADV_DONTFORK && estate_touches(addr, length))
+		region_will_not_fork();
 	if (effect_of(advice) == EFFECT_NOTHING && length > 0 && estate_has(addr) &&
 	    estate_has((const char *)addr + length - 1))
 		return 0;

@@ -28,6 +28,7 @@
 #include "fd.h"
 #include "guard.h"
 #include "lock.h"
+#include "region.h"
 #include "report.h"
 #include "stats.h"
 #include "sys.h"
@@ -63,6 +64,7 @@ void process_fork_after(long pid)
 		return;
 	}
 	lock_fork_child();
+	region_forked();
 	stats_begin();
 }
 

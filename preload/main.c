@@ -14,6 +14,7 @@
 #include "log.h"
 #include "mem.h"
 #include "next.h"
+#include "region.h"
 #include "report.h"
 #include "stats.h"
 #include "test_point.h"
@@ -21,6 +22,7 @@
 static void fork_child(void)
 {
 	lock_fork_child();
+	region_forked();
 	stats_begin();
 }
 

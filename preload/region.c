@@ -445,3 +445,42 @@ void region_retire(struct region *region, size_t first, size_t count)
 	region_put_nothing(first, count);
 	region_mark(region, first, count, MARK_RETIRED);
 }
+
+/* Set once; atomic. */
+static bool some_pages_do_not_fork;
+
+void region_will_not_fork(void)
+{
+	__atomic_store_n(&some_pages_do_not_fork, true, __ATOMIC_SEQ_CST);
+}
+
+static void retire_holes(struct region *region)
+{
+	size_t bytes = (size_t)1 << estate.page_shift;
+
+	for (size_t page = region->first; page < region->first + region->pages; page++) {
+		enum mark mark = pages_mark_of(page);
+
+		if (mark != MARK_CHANGED && mark != MARK_FOREIGN)
+			continue;
+		/* This advice means nothing to what is mapped, and is refused where nothing is. */
+		if (kernel.advise(estate_address(page), bytes, MADV_NORMAL) != 0)
+			region_retire(region, page, 1);
+	}
+}
+
+void region_forked(void)
+{
+	struct lock_hold hold;
+
+	if (!__atomic_load_n(&some_pages_do_not_fork, __ATOMIC_SEQ_CST))
+		return;
+	hold = lock_take(LOCK_VIEWS);
+	for (uint32_t index = 1; index < record_count; index++) {
+		struct region *region = region_at(index);
+
+		if (region->state != REGION_FREE && region->marked != 0)
+			retire_holes(region);
+	}
+	lock_drop(LOCK_VIEWS, hold);
+}

@@ -154,6 +154,12 @@ bool region_mark(struct region *region, size_t first, size_t count, enum mark ma
 /* PROT_* of the region's mapping, and so of its views' pages until they are changed. */
 int region_protection(const struct region *region);
 
+/* MADV_DONTFORK was applied to marked pages of some region. */
+void region_will_not_fork(void);
+/* In the child of a fork: such pages are not mapped here. They are retired, so that no hole is
+ * left. */
+void region_forked(void);
+
 /* Puts PROT_NONE back where something was. */
 void region_put_nothing(size_t first, size_t pages);
 

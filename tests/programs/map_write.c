@@ -112,6 +112,26 @@ static void forked(void)
 	munmap(p, 2 * PAGE);
 	q[100] = byte_at(21, 42 * PAGE + 100);
 	munmap(q, PAGE);
+
+	p = map_at(44, 3, PROT_READ, MAP_PRIVATE);
+	result("dontfork", madvise(p + PAGE, PAGE, MADV_DONTFORK));
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		unsigned char *r = NULL;
+		int wrong = mprotect(p + PAGE, PAGE, PROT_READ) == 0 || errno != ENOMEM;
+
+		for (size_t i = 0; i < 20; i++) {
+			r = map_at(44, 3, PROT_READ, MAP_PRIVATE);
+			wrong +=
+				!sound(r, 44, 3) || !sound(p, 44, 1) || !sound(p + 2 * PAGE, 46, 1);
+		}
+		_exit(wrong);
+	}
+	waitpid(child, &status, 0);
+	result("a child without it", status);
+	say("  the parent has it", sound(p, 44, 3));
+	munmap(p, 3 * PAGE);
 }
 
 static int64_t time_of(void)
