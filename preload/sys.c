@@ -291,10 +291,13 @@ struct kernel kernel = {
 
 size_t sys_page_size(void)
 {
-	static size_t size;
+	static size_t known; /* atomic; whoever asks first writes what everybody would */
+	size_t size = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-	if (size == 0)
+	if (size == 0) {
 		size = getauxval(AT_PAGESZ);
+		__atomic_store_n(&known, size, __ATOMIC_RELAXED);
+	}
 	return size;
 }
 

@@ -330,7 +330,8 @@ bool view_relieve(void)
 	unsigned int ended;
 	int saved = errno;
 
-	if (!config.active || estate.base == 0 || tls.vfork_child || lock_held())
+	if (!config.active || __atomic_load_n(&estate.base, __ATOMIC_ACQUIRE) == 0 ||
+	    tls.vfork_child || lock_held())
 		return false;
 	ended = description_relieve();
 	log_line("out of mappings or memory: %u idle regions ended", ended);

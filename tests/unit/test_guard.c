@@ -24,7 +24,10 @@
 
 /* The thread sanitizer's own handler stands in the kernel, in place of every other, and blocks all
  * signals. */
-#if defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 #define BARE_KERNEL 0
 #else
 #define BARE_KERNEL KERNEL
