@@ -177,9 +177,7 @@ static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length
 	uintptr_t from = (uintptr_t)addr;
 	uintptr_t target = (uintptr_t)to;
 
-	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 || new > SIZE_MAX / 2)
-		return false;
-	if (new_length > SIZE_MAX / 2)
+	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 || new_length > SIZE_MAX / 2)
 		return false;
 	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
 		return true;
@@ -189,17 +187,41 @@ static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length
 	return !(flags & MREMAP_FIXED) || from + old <= target || target + new <= from;
 }
 
-/* Moves pages of the estate out of it, into a mapping of the program's own, without ever leaving a
- * hole: the kernel moves the page tables and leaves the mapping. */
-static void *move_out(void *addr, size_t length)
+/* Whether the kernel would charge a writable private mapping of that length now. A view's region is
+ * not charged, so growing what comes from it would not be refused where natively it is. */
+static bool could_be_charged(size_t length)
 {
-	void *p = NEXT(mremap)(addr, length, length, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	void *p = kernel.map(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+
+	if (sys_failed(p))
+		return false;
+	kernel.unmap(p, length);
+	return true;
+}
+
+/* Moves pages of the estate out of it, into a mapping of the program's own, without ever leaving a
+ * hole: the kernel moves the page tables and leaves the mapping. The view ends only when all has
+ * succeeded; else its pages go back, over what was left in their place. */
+static void *move_out(void *addr, size_t old, size_t new, int flags, void *to)
+{
+	void *p = NEXT(mremap)(addr, old, old, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	void *moved;
+	int saved;
 
 	if (p == MAP_FAILED)
 		return p;
-	budget_mapped(1);
-	view_unmap(addr, length, next_unmap);
-	return p;
+	moved = NEXT(mremap)(p, old, new, flags, to);
+	saved = errno;
+	if (moved == MAP_FAILED) {
+		view_change(addr, old, false);
+		NEXT(mremap)(p, old, old, MREMAP_MAYMOVE | MREMAP_FIXED, addr);
+	} else {
+		budget_mapped(1);
+		view_unmap(addr, old, next_unmap);
+	}
+	errno = saved;
+	return moved;
 }
 
 static void *remap_inside(void *addr, size_t old_length, size_t new_length, int flags, void *to)
@@ -207,6 +229,7 @@ static void *remap_inside(void *addr, size_t old_length, size_t new_length, int 
 	size_t mask = sys_page_size() - 1;
 	size_t old = (old_length + mask) & ~mask;
 	size_t new = (new_length + mask) & ~mask;
+	bool placed;
 	void *p;
 
 	if (!remap_is_sane(addr, old_length, new_length, flags, to))
@@ -227,15 +250,20 @@ static void *remap_inside(void *addr, size_t old_length, size_t new_length, int 
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
+	if (new > old && view_writes_privately(addr) && !could_be_charged(new)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	placed = (flags & MREMAP_FIXED) && !estate_touches(to, new);
 	/* Or the kernel might put the copy just where it is to go. */
-	if ((flags & MREMAP_FIXED) && !estate_touches(to, new) &&
+	if (placed &&
 	    NEXT(mmap)(to, new, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
 		       -1, 0) == MAP_FAILED)
 		return MAP_FAILED;
-	p = move_out(addr, old);
-	if (p == MAP_FAILED)
-		return p;
-	return NEXT(mremap)(p, old, new, flags, to);
+	p = move_out(addr, old, new, flags, to);
+	if (placed && p == MAP_FAILED)
+		next_unmap(to, new);
+	return p;
 }
 
 void *mc_mremap(void *addr, size_t old_length, size_t new_length, int flags, ...)
@@ -364,7 +392,7 @@ static int call_pkey_mprotect(void *addr, size_t length, int how)
 
 int mc_pkey_mprotect(void *addr, size_t length, int prot, int pkey)
 {
-	const struct call_on c = {call_pkey_mprotect, prot | pkey << 8, true, true, false};
+	const struct call_on c = {call_pkey_mprotect, prot + pkey * 256, true, true, false};
 
 	if (!is_aligned(addr) || !prot_is_known(prot) || pkey < -1)
 		return NEXT(pkey_mprotect)(addr, length, prot, pkey);
@@ -550,6 +578,15 @@ void *mc_shmat(int id, const void *addr, int flags)
 	return p;
 }
 
+int mc_shmdt(const void *addr)
+{
+	int answer = NEXT(shmdt)(addr);
+
+	if (answer == 0 && estate_has(addr))
+		view_detached((void *)addr);
+	return answer;
+}
+
 /* The same functions by names that are not exported, for system calls made by number. */
 #define INNER(name)                                                                                \
 	extern __typeof__(mc_##name) inner_##name                                                  \
@@ -569,3 +606,4 @@ INNER(mlockall)
 INNER(mincore)
 INNER(remap_file_pages)
 INNER(shmat)
+INNER(shmdt)

@@ -150,6 +150,8 @@ static long on_views(long number, long a, long b, long c, long d, long e, long f
 		return inner_remap_file_pages(addr, length, (int)c, (size_t)d, (int)e);
 	case SYS_shmat:
 		return (long)inner_shmat((int)a, (const void *)b, (int)c);
+	case SYS_shmdt:
+		return inner_shmdt((const void *)a);
 	default:
 		return NEXT(syscall)(number, a, b, c, d, e, f);
 	}
@@ -336,6 +338,8 @@ static bool touches_views(long number, long a, long b, long d, long e, long c)
 		return true;
 	case SYS_shmat:
 		return estate_has((void *)b);
+	case SYS_shmdt:
+		return estate_has((void *)a);
 	default:
 		return estate_touches((void *)a, (size_t)b);
 	}
@@ -360,6 +364,7 @@ any_function syscall_target(long number, long a, long b, long c, long d, long e)
 	case SYS_mincore:
 	case SYS_remap_file_pages:
 	case SYS_shmat:
+	case SYS_shmdt:
 		return touches_views(number, a, b, d, e, c) ? (any_function)on_views
 							    : (any_function)NEXT(syscall);
 #ifdef SYS_open

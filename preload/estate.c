@@ -278,7 +278,14 @@ void estate_shed(void)
 	size_t first = low_top;
 	size_t end = high_bottom;
 
-	if (estate.base == 0 || estate.shed_end != 0 || first >= end)
+	if (estate.base == 0 || estate.shed_end != 0)
+		return;
+	/* Slots that were given back since belong to the middle too. */
+	while (first > 0 && !slot_taken(first - 1))
+		first--;
+	while (end < slot_count && !slot_taken(end))
+		end++;
+	if (first >= end)
 		return;
 	kernel.unmap((void *)(estate.base + (first << estate.slot_shift)),
 		     (end - first) << estate.slot_shift);

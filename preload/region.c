@@ -348,7 +348,9 @@ static void vacate(struct region *region)
 		unclaim_pages(region->shared, page, run - page);
 	}
 	pages_set_owner(region->first, region->pages, 0);
-	if (!foreign)
+	if (foreign)
+		estate_unspoil(region->first, region->pages);
+	else
 		estate_give(region->first, region->pages);
 }
 

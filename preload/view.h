@@ -57,6 +57,13 @@ size_t view_run(void *addr, size_t length, bool *ret_live);
 int view_cover(void *addr, size_t length);
 void view_covered(void *addr, size_t length, bool succeeded);
 
+/* Whether a view there is writable and private (kind D). */
+bool view_writes_privately(const void *addr);
+
+/* What the program had attached over pages from `addr` on (shmat) has been detached, and has left a
+ * hole: fills it, and ends what was there. */
+void view_detached(void *addr);
+
 /* Whether no page of the range inside the estate is in a live view. */
 bool view_none(void *addr, size_t length);
 

@@ -7,6 +7,7 @@
  * or foreign. Everything else in the estate is, for the program, not mapped.
  */
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "description.h"
 #include "estate.h"
@@ -401,4 +402,29 @@ void view_covered(void *addr, size_t length, bool succeeded)
 	if (!succeeded)
 		estate_unspoil(in.first, in.end - in.first);
 	lock_drop(LOCK_VIEWS, hold);
+}
+
+bool view_writes_privately(const void *addr)
+{
+	const struct region *region = estate_owner(estate_page(addr));
+
+	return region != NULL && region->kind == KIND_WRITE_PRIVATE;
+}
+
+/* This advice means nothing to what is mapped, and is refused where nothing is. */
+static bool is_hole(size_t page)
+{
+	return kernel.advise(estate_address(page), (size_t)1 << estate.page_shift, MADV_NORMAL) !=
+	       0;
+}
+
+void view_detached(void *addr)
+{
+	size_t end = estate.bytes >> estate.page_shift;
+	struct inside in = {estate_page(addr), estate_page(addr)};
+
+	while (in.end < end && pages_mark_of(in.end) == MARK_FOREIGN && is_hole(in.end))
+		in.end++;
+	if (in.first < in.end)
+		end_inside(in);
 }

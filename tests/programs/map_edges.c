@@ -1,6 +1,9 @@
 /* The answers of mmap and munmap at the edges, and files that change. argv[1]: a folder. */
 #include "map_common.h"
 
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
 static char folder[4000];
 
 static const char *in_folder(const char *name)
@@ -215,6 +218,40 @@ static void not_replace(void)
 	result("  gone", mprotect(q, PAGE, PROT_READ));
 }
 
+/* System V memory attached over a mapping, and detached: it is gone, and the addresses are the
+ * kernel's to give, but never lie in something else of ours. */
+static void attached(void)
+{
+	int fd = make_file(in_folder("attached"), 12, 20 * PAGE);
+	int id = shmget(IPC_PRIVATE, 2 * PAGE, IPC_CREAT | 0600);
+	unsigned char *p;
+	unsigned char *q;
+	int wrong = 0;
+
+	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
+	p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	q = shmat(id, p + PAGE, SHM_REMAP);
+	say("attached over it", q == p + PAGE);
+	result("  writing", poke(q + PAGE, 5));
+	result("  detaching", shmdt(q));
+	result("  it is gone", mprotect(q, PAGE, PROT_READ));
+	for (int i = 0; i < 200; i++) {
+		unsigned char *r = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		r[0] = 1;
+		for (size_t k = 0; k < 20; k++)
+			wrong += !bytes_are(small(fd, MAP_PRIVATE, (off_t)(k * PAGE)), 64, 12,
+					    k * PAGE);
+		wrong += r[0] != 1;
+	}
+	printf("  %d wrong after it\n", wrong);
+	say("  its neighbours",
+	    bytes_are(p, PAGE, 12, 0) && bytes_are(p + 3 * PAGE, PAGE, 12, 3 * PAGE));
+	shmctl(id, IPC_RMID, NULL);
+	close(fd);
+}
+
 static void exchange(void)
 {
 	int fd = make_file(in_folder("one"), 9, 10 * PAGE);
@@ -244,6 +281,7 @@ int main(int argc, char **argv)
 	empty();
 	large();
 	not_replace();
+	attached();
 	exchange();
 	return 0;
 }

@@ -85,6 +85,38 @@ static void privately(void)
 	       mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0));
 }
 
+/* An mremap that fails leaves everything as it was. */
+static void refused(void)
+{
+	size_t huge = (size_t)1 << 46;
+	unsigned char *p = private_at(20, 3);
+	unsigned char *q;
+	int wrong = 0;
+
+	p[5] = 99;
+	mapped("growing far too much", mremap(p, 3 * PAGE, huge, MREMAP_MAYMOVE));
+	result("  what was written", peek(p + 5));
+	for (int i = 0; i < 50; i++) {
+		q = private_at(20, 3);
+		wrong += q == p || !sound(q, 20, 3);
+		q[5] = 1;
+		munmap(q, 3 * PAGE);
+	}
+	printf("  %d wrong beside it\n", wrong);
+	result("  it is still there", p[5]);
+	result("  and can be written", poke(p + PAGE, 7));
+	munmap(p, 3 * PAGE);
+	p = shared_at(20, 3);
+	mapped("a shared one", mremap(p, 3 * PAGE, huge, MREMAP_MAYMOVE));
+	say("  is still there", sound(p, 20, 3));
+	munmap(p, 3 * PAGE);
+	p = map_at(20, 3, PROT_READ, MAP_PRIVATE);
+	mapped("a read-only one", mremap(p, 3 * PAGE, huge, MREMAP_MAYMOVE));
+	say("  is still there", sound(p, 20, 3));
+	munmap(p, 3 * PAGE);
+	say("  and so is a new one", sound(map_at(20, 3, PROT_READ, MAP_PRIVATE), 20, 3));
+}
+
 static void forked(void)
 {
 	unsigned char *p = private_at(40, 2);
@@ -293,6 +325,7 @@ int main(int argc, char **argv)
 	 * mapping, and nothing could be served. */
 	fd = open(name, O_RDWR | O_NOATIME);
 	privately();
+	refused();
 	forked();
 	shared();
 	times();

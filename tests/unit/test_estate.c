@@ -252,13 +252,17 @@ static void spoiled_slots_are_not_handed_out(void **state)
 
 static void what_is_shed_is_gone(void **state)
 {
-	size_t low, high, pages;
+	size_t low, high, pages, given, given_pages;
 
 	estate_shed();
 	assert_true(estate_reserve());
 	assert_true(estate_take(PAGE, PLACE_PACKED, &low, &pages));
 	assert_true(estate_take(HUGE, PLACE_CONGRUENT, &high, &pages));
+	/* What was in use once is shed too. */
+	assert_true(estate_take((size_t)1 << 30, PLACE_CONGRUENT, &given, &given_pages));
+	estate_give(given, given_pages);
 	estate_shed();
+	assert_true(estate_is_shed(given));
 	assert_false(estate_is_shed(low));
 	assert_false(estate_is_shed(high));
 	assert_true(estate_is_shed(high / 2));

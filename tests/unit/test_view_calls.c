@@ -428,7 +428,7 @@ static void what_is_mapped_over_a_view_stays_the_programs(void **state)
 	fake_check();
 }
 
-static void what_is_mapped_over_an_idle_region_keeps_its_slots(void **state)
+static void what_is_mapped_over_an_idle_region_keeps_its_slot(void **state)
 {
 	struct region *region;
 	char *p, *q;
@@ -447,10 +447,33 @@ static void what_is_mapped_over_an_idle_region_keeps_its_slots(void **state)
 	assert_int_equal(view_check(p + BYTES(3), PAGE), -ENOMEM);
 	open_file(8);
 	q = view(0, 8);
-	assert_true(q >= p + BYTES(8) || q + BYTES(8) <= p);
-	assert_int_equal(program_unmap(p, BYTES(8)), 0);
-	assert_true(fake_all(p, BYTES(8), RESERVED));
+	/* The slots beside it may be used again, its own may not. */
+	assert_true(q > p + BYTES(4) || q + BYTES(8) <= p + BYTES(4));
+	assert_int_equal(program_unmap(p + BYTES(4), PAGE), 0);
+	assert_true(fake_all(p + BYTES(4), PAGE, RESERVED));
 	assert_int_equal(view_check(p + BYTES(4), PAGE), -ENOMEM);
+	fake_check();
+}
+
+/* shmat over a view, and shmdt. */
+static void what_is_detached_leaves_no_hole(void **state)
+{
+	char *p;
+
+	open_file(8);
+	p = view(0, 4);
+	map_over(p + PAGE, 2, 5);
+	assert_int_equal(fake_program_unmap(p + PAGE, BYTES(2)), 0);
+	view_detached(p + PAGE);
+	fake_check();
+	assert_int_equal(view_check(p + PAGE, PAGE), -ENOMEM);
+	assert_int_equal(view_check(p, PAGE), 0);
+	assert_int_equal(view_check(p + BYTES(3), PAGE), 0);
+	/* What is still mapped was not detached. */
+	map_over(p, 1, 6);
+	view_detached(p);
+	assert_true(fake_all(p, PAGE, PROGRAM));
+	assert_int_equal(view_check(p, PAGE), 0);
 	fake_check();
 }
 
@@ -641,7 +664,8 @@ int main(void)
 		CASE(only_live_pages_can_be_changed, ALL_WORLDS),
 		CASE(marks_may_want_memory, ALL_WORLDS),
 		CASE(what_is_mapped_over_a_view_stays_the_programs, ALL_WORLDS),
-		CASE(what_is_mapped_over_an_idle_region_keeps_its_slots, ALL_WORLDS),
+		CASE(what_is_detached_leaves_no_hole, ALL_WORLDS),
+		CASE(what_is_mapped_over_an_idle_region_keeps_its_slot, ALL_WORLDS),
 		CASE(mapping_where_no_region_is, ALL_WORLDS),
 		CASE(a_cover_that_fails_leaves_all_as_it_was, ALL_WORLDS),
 		CASE(a_retired_page_stays_retired, ALL_WORLDS),
