@@ -289,16 +289,36 @@ void config_read(char *const *environment, const char *argv0)
 	config.active = wanted && (config.modes != 0 || config.stats[0] != '\0' || config.dry_run);
 }
 
-bool config_program_shares(void)
+/* Whether the executable file is called that, or has it behind a prefix: Debian's ld.gold is a link
+ * to x86_64-linux-gnu-ld.gold. */
+static bool executable_is(const char *known)
 {
-	static const char known[] = "ld.gold";
 	size_t length = strlen(config.executable);
-	size_t known_length = sizeof(known) - 1;
+	size_t known_length = strlen(known);
 
-	if (config.alias != ALIAS_AUTO)
-		return config.alias == ALIAS_ALWAYS;
-	/* Debian's ld.gold is a link to x86_64-linux-gnu-ld.gold. */
 	if (length < known_length || strcmp(config.executable + length - known_length, known) != 0)
 		return false;
 	return length == known_length || config.executable[length - known_length - 1] == '-';
+}
+
+bool config_program_shares(void)
+{
+	if (config.alias != ALIAS_AUTO)
+		return config.alias == ALIAS_ALWAYS;
+	return executable_is("ld.gold");
+}
+
+bool config_program_is_bfd(void)
+{
+	/* llvm-nm and its like pass too; they do nothing of what is asked for in this name. */
+	static const char *const known[] = {
+		"addr2line", "ar",      "as",     "gdb",     "ld",   "ld.bfd",  "nm",
+		"objcopy",   "objdump", "ranlib", "readelf", "size", "strings", "strip",
+	};
+
+	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (executable_is(known[i]))
+			return true;
+	}
+	return false;
 }

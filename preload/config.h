@@ -75,6 +75,9 @@ void config_read(char *const *environment, const char *argv0);
  * then overlapping views may share them, and a file gets its region at the first mapping. */
 bool config_program_shares(void);
 
+/* Whether this program is one of those that do their I/O through libbfd. */
+bool config_program_is_bfd(void);
+
 /* Whether `name` matches the shell-like pattern (* ? [a-z] [!a-z]). */
 bool config_match(const char *pattern, size_t pattern_length, const char *name);
 

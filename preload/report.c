@@ -128,6 +128,18 @@ static void write_head(void)
 	log_write("stderr", text.bytes, text.length);
 }
 
+static void write_plugins(void)
+{
+	char buffer[128];
+	struct text text = TEXT_ON(buffer);
+
+	if (stats_sum(COUNT_plugin_opens) == 0)
+		return;
+	text_add(&text, "  %ju of %ju opens of linker plugins would have found them loaded\n",
+		 stats_sum(COUNT_plugins_kept), stats_sum(COUNT_plugin_opens));
+	log_write("stderr", text.bytes, text.length);
+}
+
 void report_write(void)
 {
 	if (!config.dry_run || !config.active || written)
@@ -138,4 +150,5 @@ void report_write(void)
 		write_row(&rows[i]);
 	if (others.calls != 0)
 		write_row(&others);
+	write_plugins();
 }

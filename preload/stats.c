@@ -279,6 +279,9 @@ static void summary(struct text *text, const struct rusage *usage)
 		 "  at the peak %ju views in %ju regions, %ju mappings; %ju mappings and "
 		 "%ju system calls saved\n",
 		 stats_views_peak(), regions_peak, vmas_peak, saved_peak, calls_saved());
+	if (stats_sum(COUNT_plugin_opens) != 0)
+		text_add(text, "  %ju of %ju opens of linker plugins found them loaded\n",
+			 stats_sum(COUNT_plugins_kept), stats_sum(COUNT_plugin_opens));
 	text_add(text, "  passed through: ");
 	add_passed(text, "%s %ju", ", ");
 	text_add(text, "\n");

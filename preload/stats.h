@@ -29,6 +29,8 @@
 	X(streams_combined) /* of these, with combined writes at some time */                      \
 	X(bytes_mapped)     /* bytes handed out as views or copied from regions */                 \
 	X(regions_made)     /* regions mapped in all */                                            \
+	X(plugin_opens)     /* calls of dlopen for linker plugins that stay loaded */              \
+	X(plugins_kept)     /* of these, that found the plugin still loaded */                     \
 	X(own_calls)        /* system calls made for the library's own sake */
 
 /* Why a call was passed through; the names are the keys of the JSON object `passed`. */
