@@ -116,6 +116,10 @@ uint64_t description_new(void)
 	if (d == NULL)
 		return 0;
 	__atomic_store_n(&d->seen, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->reads, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->readable, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->refused_tick, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->atime_tick, 0, __ATOMIC_RELAXED);
 	d->reason = REASON_none;
 	for (int kind = 0; kind < KIND_COUNT; kind++) {
 		__atomic_store_n(&d->layers[kind], NULL, __ATOMIC_RELAXED);
@@ -223,6 +227,28 @@ static bool filesystem_serves(uint32_t type)
 	}
 }
 
+/* Whether, of these, a mapping shows at any time what a read of the same descriptor would: not
+ * where a copy-up leaves the mapping with the old file, or another machine writes the file. */
+static bool reads_as_mapped(uint32_t type)
+{
+	switch (type) {
+	case OVERLAYFS_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+	case SMB_SUPER_MAGIC:
+	case SMB2_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case V9FS_MAGIC:
+	case CEPH_SUPER_MAGIC:
+	case AFS_SUPER_MAGIC:
+	case AFS_FS_MAGIC:
+	case CODA_SUPER_MAGIC:
+	case FUSE_SUPER_MAGIC:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* What there is to know, before it is written down. */
 struct findings {
 	struct file_stat stat;
@@ -259,6 +285,9 @@ static void write_down(struct description *d, const struct findings *f, enum rea
 		d->moves_atime = !(f->filesystem.flags & (ST_NOATIME | ST_RDONLY)) &&
 				 !(f->flags & O_NOATIME);
 		d->tmpfs = f->filesystem.type == TMPFS_MAGIC || f->filesystem.type == RAMFS_MAGIC;
+		__atomic_store_n(&d->reads,
+				 !(f->flags & O_DIRECT) && reads_as_mapped(f->filesystem.type),
+				 __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&d->policy, reason == REASON_none ? POLICY_SERVE : POLICY_PASS,
 			 __ATOMIC_RELEASE);
@@ -288,7 +317,17 @@ static bool access_would_show(const struct file_stat *stat)
 	       now.tv_sec - stat->atime / 1000000000 >= day;
 }
 
-enum reason description_prove(const struct description *d, int fd, uint64_t *ret_size)
+/* Of a file on tmpfs. A read of a hole gives zeros; a load fills it, which shows in st_blocks and
+ * takes memory. Of a huge page that reaches behind the end of the file all can be mapped (bytes.h):
+ * st_blksize says that there may be some, st_blocks that there are. */
+static bool fully_held(const struct file_stat *stat)
+{
+	uint64_t mask = sys_page_size() - 1;
+
+	return stat->held == ((stat->size + mask) & ~mask) && stat->unit <= mask + 1;
+}
+
+enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 {
 	struct file_stat stat;
 
@@ -296,6 +335,8 @@ enum reason description_prove(const struct description *d, int fd, uint64_t *ret
 	if (kernel.stat(fd, &stat) < 0 || stat.device != d->device || stat.inode != d->inode)
 		return REASON_descriptor;
 	*ret_size = stat.size;
+	__atomic_store_n(&d->readable, d->tmpfs && !fully_held(&stat) ? 0 : stat.size,
+			 __ATOMIC_RELAXED);
 	if (stat.size == 0)
 		return REASON_empty;
 	return d->moves_atime && access_would_show(&stat) ? REASON_atime : REASON_none;
@@ -308,8 +349,12 @@ void description_add_layer(struct description *d, struct region *region)
 	d->layer_count[region->kind]++;
 }
 
-/* Takes the regions without views out of one list. Caller holds LOCK_VIEWS. */
-static unsigned int end_idle_layers(struct description *d, int kind)
+unsigned int description_most_layers(void)
+{
+	return config.tiny ? 1 : MOST_LAYERS;
+}
+
+unsigned int description_end_idle(struct description *d, int kind)
 {
 	struct region **link = &d->layers[kind];
 	unsigned int ended = 0;
@@ -340,7 +385,7 @@ unsigned int description_relieve(void)
 		struct description *d = record_at(i);
 
 		for (int kind = 0; d != NULL && kind < KIND_COUNT; kind++)
-			ended += end_idle_layers(d, kind);
+			ended += description_end_idle(d, kind);
 	}
 	estate_take_ballast();
 	lock_drop(LOCK_VIEWS, hold);

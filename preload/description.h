@@ -41,7 +41,15 @@ struct description {
 	uint8_t reason; /* enum reason, with POLICY_PASS */
 	uint8_t access; /* O_RDONLY or O_RDWR */
 	bool seen;      /* a small mapping of it was passed through */
+	bool reads;     /* positional reads may be served too; atomic */
 	struct region *layers[KIND_COUNT];
+	/* How far reads may be served, as last known, bytes: the file's size, or 0 where a copy
+	 * would do what a read does not (tmpfs). Atomic. */
+	uint64_t readable;
+	/* The last tick in which reads were found to be not for us, and in which the access time
+	 * was found to be due. Atomic. */
+	uint64_t refused_tick;
+	uint64_t atime_tick;
 	/* Proof that a descriptor still is this description. */
 	uint64_t device;
 	uint64_t inode;
@@ -76,11 +84,18 @@ void description_resolve(struct description *d, int fd);
 
 /* Proves by fstat that `fd` still is this description. REASON_none if so and it may be served;
  * REASON_atime if the kernel would move the file's access time now, so that one real call must be
- * let through; REASON_descriptor if it is another file. *ret_size: the file's size, bytes. */
-enum reason description_prove(const struct description *d, int fd, uint64_t *ret_size);
+ * let through; REASON_descriptor if it is another file. *ret_size: the file's size, bytes.
+ * Refreshes `readable`. */
+enum reason description_prove(struct description *d, int fd, uint64_t *ret_size);
 
 /* Adds a region in front of a kind's layers. Caller holds LOCK_VIEWS. */
 void description_add_layer(struct description *d, struct region *region);
+
+/* How many regions of one kind a description may have, in this configuration. */
+unsigned int description_most_layers(void);
+
+/* Ends the regions of one kind that have no view. Caller holds LOCK_VIEWS. */
+unsigned int description_end_idle(struct description *d, int kind);
 
 /* Ends all regions that have no view, whosever they are, to make room at the mapping limit or in
  * the address space; returns how many. */

@@ -20,9 +20,10 @@
 void entry_before_close(unsigned int first, unsigned int last);
 
 /* What the descriptor table is told of these calls, whichever way they are made (entry_fd.c):
- * close_range before it, the others after it. */
+ * close_range before it, fcntl before and after, recvmsg after it. */
 void entry_close_range(unsigned int first, unsigned int last, int flags);
-void entry_fcntl(int fd, int command, int answer);
+void entry_before_fcntl(int fd, int command, int argument);
+void entry_fcntl(int fd, int command, int argument, int answer);
 void entry_received(const struct msghdr *message);
 
 #endif

@@ -19,6 +19,7 @@
 #include "config.h"
 #include "entry.h"
 #include "fd.h"
+#include "reads.h"
 #include "report.h"
 #include "stats.h"
 #include "tls.h"
@@ -261,10 +262,20 @@ int mc_dup3(int fd, int to, int flags)
 	return copied(fd, NEXT(dup3)(fd, to, flags));
 }
 
-void entry_fcntl(int fd, int command, int answer)
+/* Before the call, for no read may be served after it, and after it, for a read may have asked for
+ * the flags meanwhile. */
+void entry_before_fcntl(int fd, int command, int argument)
+{
+	if (command == F_SETFL && (argument & O_DIRECT))
+		reads_refuse(fd);
+}
+
+void entry_fcntl(int fd, int command, int argument, int answer)
 {
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
 		fd_duplicated(fd, answer);
+	else
+		entry_before_fcntl(fd, command, argument);
 }
 
 /* A seal against writing is refused while the file is mapped writable, natively by the program; an
@@ -285,10 +296,11 @@ static bool worth_another_try(int command, int answer)
 		va_start(list, command);                                                           \
 		argument = va_arg(list, void *);                                                   \
 		va_end(list);                                                                      \
+		entry_before_fcntl(fd, command, (int)(intptr_t)argument);                          \
 		answer = NEXT(name)(fd, command, argument);                                        \
 		if (worth_another_try(command, answer))                                            \
 			answer = NEXT(name)(fd, command, argument);                                \
-		entry_fcntl(fd, command, answer);                                                  \
+		entry_fcntl(fd, command, (int)(intptr_t)argument, answer);                         \
 		return answer;                                                                     \
 	}
 

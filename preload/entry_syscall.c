@@ -56,12 +56,18 @@ static void before_descriptor_call(long number, long a, long b, long c)
 		if ((int)a != (int)b)
 			fd_forget((int)b);
 		break;
+	case SYS_fcntl:
+#ifdef SYS_fcntl64
+	case SYS_fcntl64:
+#endif
+		entry_before_fcntl((int)a, (int)b, (int)c);
+		break;
 	default:
 		break;
 	}
 }
 
-static void after_descriptor_call(long number, long a, long b, long answer)
+static void after_descriptor_call(long number, long a, long b, long c, long answer)
 {
 	switch (number) {
 	case SYS_close:
@@ -78,7 +84,7 @@ static void after_descriptor_call(long number, long a, long b, long answer)
 #ifdef SYS_fcntl64
 	case SYS_fcntl64:
 #endif
-		entry_fcntl((int)a, (int)b, (int)answer);
+		entry_fcntl((int)a, (int)b, (int)c, (int)answer);
 		break;
 	case SYS_recvmsg:
 		entry_received((const struct msghdr *)b);
@@ -111,7 +117,7 @@ static long on_descriptors(long number, long a, long b, long c, long d, long e, 
 	before_descriptor_call(number, a, b, c);
 	answer = NEXT(syscall)(number, a, b, c, d, e, f);
 	if (answer >= 0)
-		after_descriptor_call(number, a, b, answer);
+		after_descriptor_call(number, a, b, c, answer);
 	return answer;
 }
 

@@ -59,11 +59,27 @@ struct fd_entry *fd_make(int fd)
 	return fd_find(fd);
 }
 
+/* After which a read that is under way may still set `reads_served`; its handle is over then. */
+static void forget_reads(struct fd_entry *entry)
+{
+	if (!__atomic_load_n(&entry->reads_served, __ATOMIC_RELAXED) &&
+	    __atomic_load_n(&entry->small_reads, __ATOMIC_RELAXED) == 0 &&
+	    __atomic_load_n(&entry->setbacks, __ATOMIC_RELAXED) == 0 &&
+	    __atomic_load_n(&entry->cold, __ATOMIC_RELAXED) == 0)
+		return;
+	__atomic_store_n(&entry->small_reads, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->large_reads, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->setbacks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->cold, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->reads_served, false, __ATOMIC_RELAXED);
+}
+
 /* Puts a new state in place of whatever there was. */
 static void replace(struct fd_entry *entry, uint64_t state)
 {
 	uint64_t seen = __atomic_load_n(&entry->state, __ATOMIC_RELAXED);
 
+	forget_reads(entry);
 	if (seen == state && (seen & FD_HANDLE) == 0)
 		return;
 	seen = __atomic_exchange_n(&entry->state, state, __ATOMIC_SEQ_CST);
@@ -125,6 +141,23 @@ bool fd_attach(struct fd_entry *entry, uint64_t seen, uint64_t handle)
 
 	return __atomic_compare_exchange_n(&entry->state, &seen, state, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
+}
+
+struct description *fd_describe(struct fd_entry *entry, uint64_t *state)
+{
+	uint64_t handle = *state & FD_HANDLE;
+
+	if (description_at(handle) == NULL) {
+		handle = description_new();
+		if (handle == 0)
+			return NULL;
+		if (!fd_attach(entry, *state, handle)) {
+			description_drop(handle);
+			return NULL;
+		}
+		*state = (*state & FD_TRACKED) | handle;
+	}
+	return description_hold(handle) ? description_at(handle) : NULL;
 }
 
 /* A description that both numbers can hold, referenced once for the caller; 0 if there can't be

@@ -37,7 +37,15 @@
 struct fd_entry {
 	uint64_t state;
 	uint64_t tick;
+	/* What reads.c knows of the pattern of this number's reads; hints, not exact. */
+	uint32_t small_reads; /* so many small ones in a row were passed through */
+	uint16_t large_reads; /* so many large ones, lately, while it was served */
+	uint8_t setbacks;     /* how often serving it was given up */
+	uint8_t cold;         /* how often, lately, because its file was not in memory */
+	bool reads_served;    /* small ones are served */
 };
+
+struct description;
 
 /* The entry of a number; NULL if it is negative or there is no leaf. */
 struct fd_entry *fd_find(int fd);
@@ -59,5 +67,8 @@ void fd_stop_tracking(void);
 /* Swaps the handle into an entry that still has the state `seen`; false if it changed. The entry
  * takes over the caller's reference. */
 bool fd_attach(struct fd_entry *entry, uint64_t seen, uint64_t handle);
+/* The entry's description, with a reference for the caller; made if there is none, and *state is
+ * what the entry has then. NULL if there is no memory, or the number changed hands. */
+struct description *fd_describe(struct fd_entry *entry, uint64_t *state);
 
 #endif

@@ -185,6 +185,20 @@ static int raw_mincore(void *addr, size_t length, unsigned char *vector)
 	return (int)RAW(SYS_mincore, addr, length, vector, 0, 0, 0);
 }
 
+static ssize_t raw_pread64(int fd, void *to, size_t n, off64_t offset)
+{
+#ifdef __LP64__
+	return RAW(SYS_pread64, fd, to, n, offset, 0, 0);
+#else
+	return RAW(SYS_pread64, fd, to, n, (uint32_t)offset, (uint64_t)offset >> 32, 0);
+#endif
+}
+
+static ssize_t raw_pread(int fd, void *to, size_t n, off_t offset)
+{
+	return raw_pread64(fd, to, n, offset);
+}
+
 static long raw_syscall(long number, ...)
 {
 	long a[6];

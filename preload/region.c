@@ -18,6 +18,8 @@ static uint32_t record_count = 1; /* index 0 is nobody */
 static struct region *free_records;
 /* Address space of all regions, in pages of the estate. Synchronization: LOCK_VIEWS. */
 static size_t pages_taken;
+/* Set by region_retreat; the same. */
+static bool retreated;
 
 /* Files of this size and more are placed so that huge page-table entries can map them. */
 #define HUGE_FILE ((uint64_t)2 << 20)
@@ -196,8 +198,8 @@ struct region *region_create(const struct region_request *request, enum reason *
 	size_t first;
 	size_t pages;
 
-	if (!budget_allows_region()) {
-		*ret_reason = REASON_budget;
+	if (retreated || !budget_allows_region()) {
+		*ret_reason = retreated ? REASON_retreat : REASON_budget;
 		return NULL;
 	}
 	if (request->kind == KIND_WRITE_PRIVATE && !may_overcommit()) {
@@ -230,6 +232,11 @@ struct region *region_create(const struct region_request *request, enum reason *
 	budget_regions(1);
 	stats_add(COUNT_regions_made, 1);
 	return region;
+}
+
+void region_retreat(void)
+{
+	retreated = true;
 }
 
 static inline bool claim_pages(bool shared, size_t first, size_t count)
@@ -420,6 +427,8 @@ bool region_mark(struct region *region, size_t first, size_t count, enum mark ma
 
 	for (size_t page = first; page < first + count; page++)
 		changed += (pages_mark_of(page) != MARK_NONE) != (mark != MARK_NONE);
+	if (mark != MARK_NONE)
+		__atomic_fetch_add(&region->changes, 1, __ATOMIC_SEQ_CST);
 	if (!pages_mark(first, count, mark))
 		return false;
 	if (mark != MARK_NONE)

@@ -27,6 +27,11 @@
  * the other. Giving pages back looks at the state afterwards, and whoever finds a region ORPHAN
  * without views ends it.
  *
+ * Reading from a region (bytes.h) takes nothing, not even a count: look at the state, the version
+ * and `changes`, copy, and look again. If the region ended meanwhile, the bytes may be whatever
+ * stands at its addresses now, or a fault, and count for nothing. So a thread that is preempted in
+ * a copy, cancelled, jumps out of a signal handler or is lost in a fork holds up no release.
+ *
  * What a view leaves behind must not reach the next view of its pages:
  *   - A and B leave nothing, if they were never made writable.
  *   - C leaves pages writable in the page tables, and not only its own: a store maps the whole
@@ -47,8 +52,8 @@
  * - A page with a mark is claimed; `marked` counts them, and a region with marks takes the slow way
  *   at each end of a view.
  *
- * Synchronization: `owner`, `state`, `version`, `next`, `marked` are atomic; everything changes
- * under LOCK_VIEWS.
+ * Synchronization: `owner`, `state`, `version`, `next`, `marked`, `changes` are atomic; everything
+ * changes under LOCK_VIEWS.
  */
 #ifndef REGION_H
 #define REGION_H
@@ -80,7 +85,9 @@ struct region {
 	size_t pages;     /* of the mapping, slack included */
 	size_t file_page; /* the page of the file at `first` */
 	struct region *next;
-	size_t marked;  /* pages with a mark */
+	size_t marked; /* pages with a mark */
+	/* Grows before pages become anything else than the file's. Atomic. */
+	uint32_t changes;
 	uint32_t index; /* region_at(index) is this; constant for good */
 	uint8_t kind;   /* enum kind */
 	bool shared;    /* views may have pages in common; kinds A and B only */
@@ -109,6 +116,9 @@ struct region_request {
 /* Maps a region; NULL and a reason if that can't be. It is in no list yet. Caller holds
  * LOCK_VIEWS. */
 struct region *region_create(const struct region_request *request, enum reason *ret_reason);
+
+/* From now on every region_create is refused. Caller holds LOCK_VIEWS. */
+void region_retreat(void);
 
 /* Claims pages [file_page, file_page + count) of the file for a view; its address, or NULL if the
  * region does not cover them, or they are in use, or the region is no longer `owner`'s. No lock,

@@ -11,7 +11,9 @@
 #include "text.h"
 #include "tls.h"
 
-#define SHARDS 16
+/* Shards of one thread each, then those that threads may have in common. */
+#define OWN_SHARDS 16
+#define SHARDS 32
 #define REPORT_BYTES 8192
 
 struct shard {
@@ -45,7 +47,7 @@ static __attribute__((noinline, cold)) struct shard *choose_shard(void)
 {
 	uint32_t n = __atomic_fetch_add(&shards_used, 1, __ATOMIC_RELAXED);
 
-	tls.shard = n % SHARDS + 1;
+	tls.shard = n < OWN_SHARDS ? n + 1 : OWN_SHARDS + n % (SHARDS - OWN_SHARDS) + 1;
 	return &shards[tls.shard - 1];
 }
 
@@ -56,9 +58,22 @@ static inline struct shard *my_shard(void)
 	return __builtin_expect(n != 0, 1) ? &shards[n - 1] : choose_shard();
 }
 
-static void add(uint64_t *cell, uint64_t n)
+static inline void add(uint64_t *cell, uint64_t n)
 {
 	__atomic_fetch_add(cell, n, __ATOMIC_RELAXED);
+}
+
+/* To a cell of this thread's shard. A handler that interrupts it may do the same. */
+static inline void add_own(uint64_t *cell, uint64_t n)
+{
+#if defined(__x86_64__)
+	/* A tenth of what the locked addition takes. */
+	if (__builtin_expect(tls.shard <= OWN_SHARDS, 1)) {
+		__asm__ volatile("addq %1, %0" : "+m"(*cell) : "er"(n) : "cc");
+		return;
+	}
+#endif
+	add(cell, n);
 }
 
 static void raise_to(uint64_t *peak, uint64_t value)
@@ -72,12 +87,21 @@ static void raise_to(uint64_t *peak, uint64_t value)
 
 void stats_add(enum counter counter, uint64_t n)
 {
-	add(&my_shard()->counts[counter], n);
+	add_own(&my_shard()->counts[counter], n);
 }
 
 void stats_pass(enum reason reason)
 {
-	add(&my_shard()->passed[reason], 1);
+	add_own(&my_shard()->passed[reason], 1);
+}
+
+void stats_read(uint64_t bytes)
+{
+	struct shard *shard = my_shard();
+
+	add_own(&shard->counts[COUNT_read_calls], 1);
+	add_own(&shard->counts[COUNT_read_mapped], 1);
+	add_own(&shard->counts[COUNT_bytes_mapped], bytes);
 }
 
 /* A shard reached a new height: only then can the sum have. (With several threads the sum may pass
@@ -97,8 +121,8 @@ void stats_view_begins(uint64_t bytes)
 	struct shard *shard = my_shard();
 	int64_t views;
 
-	add(&shard->counts[COUNT_mmap_views], 1);
-	add(&shard->counts[COUNT_bytes_mapped], bytes);
+	add_own(&shard->counts[COUNT_mmap_views], 1);
+	add_own(&shard->counts[COUNT_bytes_mapped], bytes);
 	views = __atomic_add_fetch(&shard->views, 1, __ATOMIC_RELAXED);
 	if (views > __atomic_load_n(&shard->views_high, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&shard->views_high, views, __ATOMIC_RELAXED);
@@ -110,7 +134,7 @@ void stats_view_ends(void)
 {
 	struct shard *shard = my_shard();
 
-	add(&shard->counts[COUNT_munmap_views], 1);
+	add_own(&shard->counts[COUNT_munmap_views], 1);
 	__atomic_fetch_sub(&shard->views, 1, __ATOMIC_RELAXED);
 }
 

@@ -3,9 +3,10 @@
  * through. Reported once a process, at its end, with one write(2): a JSON line appended to a file,
  * or a summary for people on stderr (MAPCOALESCE_STATS).
  *
- * Synchronization: a thread counts in its own shard (threads share one only when there are more
- * than SHARDS of them), with relaxed atomic additions: no two threads of a mapping loop write the
- * same cache line. Sums are exact when the threads have stopped.
+ * Synchronization: a thread counts in its own shard: no two threads of a mapping loop write the
+ * same cache line. The first OWN_SHARDS threads never share theirs, and where an addition to memory
+ * is one instruction, which no signal divides, that is enough; all others share the rest, with
+ * relaxed atomic additions. Sums are exact when the threads have stopped.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -43,14 +44,14 @@
 	X(flags)       /* some other flag */                                                       \
 	X(arguments)   /* length 0, offset not page-aligned: the kernel has the answer */          \
 	X(too_large)   /* longer than MAPCOALESCE_MAX_VIEW */                                      \
-	X(first)       /* the first small mapping of its file */                                   \
+	X(first)       /* the first small mapping of its file, or its first small reads */         \
 	X(descriptor)  /* bad, or changed hands during the call */                                 \
 	X(access)      /* the descriptor's access mode does not allow it, or none of our kinds */  \
 	X(not_regular) /* not a regular file */                                                    \
 	X(atime)       /* the access time would move now: one real mmap moves it */                \
 	X(empty)       /* size 0: /proc and the like, or not written yet */                        \
 	X(filesystem)  /* network, FUSE, or one we don't know */                                   \
-	X(past_end)    /* beyond the end of the file and the slack behind it */                    \
+	X(past_end)    /* beyond the end of the file and the slack; a read in its last page */     \
 	X(layers)      /* the pages asked for are in use in every layer */                         \
 	X(address_space) /* RLIMIT_AS, or no room in the estate */                                 \
 	X(commit)        /* kind D: RLIMIT_DATA, or vm.overcommit_memory is 2 */                   \
@@ -60,6 +61,12 @@
 	X(retreat)       /* after mlockall, or a limit on address space: no new regions */         \
 	X(reentered)     /* called while this thread was inside the library */                     \
 	X(child)         /* a vfork child */                                                       \
+	X(large)         /* a read of 64 KiB or more */                                            \
+	X(untracked)     /* a read of a descriptor not seen being made */                          \
+	X(direct)        /* a read with O_DIRECT, or of a file that may differ from its mapping */ \
+	X(cold)          /* a read of a file that is not all in memory, as it seems */             \
+	X(fault)         /* a read that met a fault: truncated, I/O error, bad pointer */          \
+	X(guard)         /* the program blocks, ignores or took over SIGBUS or SIGSEGV */          \
 	X(mode)          /* the mode is off */                                                     \
 	X(dry_run)       /* would have been a view */
 /* clang-format on */
@@ -86,6 +93,9 @@ void stats_pass(enum reason reason);
 void stats_view_begins(uint64_t bytes);
 /* … and was given back by one munmap. */
 void stats_view_ends(void);
+
+/* A read was answered by a copy (read_calls, read_mapped, bytes_mapped). */
+void stats_read(uint64_t bytes);
 
 /* The number of regions changed to `now`. Caller holds LOCK_VIEWS. */
 void stats_regions(uint64_t now);

@@ -78,6 +78,8 @@ static int real_stat(int fd, struct file_stat *ret_stat)
 	ret_stat->device = st.st_dev;
 	ret_stat->inode = st.st_ino;
 	ret_stat->size = st.st_size > 0 ? (uint64_t)st.st_size : 0;
+	ret_stat->held = (uint64_t)st.st_blocks * 512;
+	ret_stat->unit = (uint64_t)st.st_blksize;
 	ret_stat->atime = (int64_t)st.st_atim.tv_sec * 1000000000 + st.st_atim.tv_nsec;
 	ret_stat->mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	ret_stat->ctime = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
@@ -144,6 +146,32 @@ static int real_overcommit(void)
 		digit = '2';
 	sys_close(fd);
 	return digit - '0';
+}
+
+static bool real_resident(const void *first, const void *last)
+{
+	uintptr_t page = (uintptr_t)first & ~(uintptr_t)(sys_page_size() - 1);
+	size_t length = (uintptr_t)last - page + 1;
+	size_t pages = ((length - 1) >> sys_page_shift()) + 1;
+	unsigned char bits[RESIDENT_MOST] = {0};
+
+	test_point();
+	if (pages > RESIDENT_MOST || SYS_3(SYS_mincore, page, length, bits) != 0)
+		return true;
+	for (size_t i = 0; i < pages; i++) {
+		if (!(bits[i] & 1))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t real_major_faults(void)
+{
+	struct rusage usage = {0};
+
+	test_point();
+	SYS_2(SYS_getrusage, RUSAGE_THREAD, &usage);
+	return (uint64_t)usage.ru_majflt;
 }
 
 static uint64_t real_tick(void)
@@ -286,6 +314,8 @@ struct kernel kernel = {
 	.data_limit = real_data_limit,
 	.overcommit = real_overcommit,
 	.written = real_written,
+	.resident = real_resident,
+	.major_faults = real_major_faults,
 	.tick = real_tick,
 };
 

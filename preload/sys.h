@@ -40,6 +40,8 @@ struct file_stat {
 	uint64_t device;
 	uint64_t inode;
 	uint64_t size; /* bytes */
+	uint64_t held; /* bytes that the file system holds for it; less if it has holes */
+	uint64_t unit; /* st_blksize, bytes */
 	int64_t atime; /* nanoseconds since 1970 */
 	int64_t mtime;
 	int64_t ctime;
@@ -51,6 +53,8 @@ struct filesystem {
 	uint32_t type;  /* a magic number of linux/magic.h */
 	uint32_t flags; /* ST_* bits of statvfs(3) */
 };
+
+#define RESIDENT_MOST 18
 
 /* Addresses [start, end). */
 struct run {
@@ -81,6 +85,11 @@ struct kernel {
 	 * written: up to `most` runs of them, in order; their number, or -errno. What lies from
 	 * *ret_stop on was not looked at. */
 	int (*written)(char *start, char *end, struct run *runs, int most, char **ret_stop);
+	/* mincore(2): whether the pages of these addresses, and those between them (RESIDENT_MOST
+	 * in all), are in memory; true if it can't be told. */
+	bool (*resident)(const void *first, const void *last);
+	/* The page faults of this thread so far that waited for a disk. */
+	uint64_t (*major_faults)(void);
 	/* A clock that ticks every few milliseconds and costs a few nanoseconds to read
 	 * (CLOCK_MONOTONIC_COARSE, served by the vDSO). Its unit is unspecified; only equality
 	 * matters. Never 0. */

@@ -1,6 +1,6 @@
 /*
- * What the library keeps for each thread: twelve bytes, initial-exec, so that they take none of the
- * dynamic linker's spare static TLS to speak of and need no call to reach.
+ * What the library keeps for each thread: sixteen bytes, initial-exec, so that they take none of
+ * the dynamic linker's spare static TLS to speak of and need no call to reach.
  */
 #ifndef TLS_H
 #define TLS_H
@@ -21,6 +21,11 @@ struct tls {
 	uint32_t shard;
 	/* Whether this thread's mask lets through what the guard needs: GUARD_MASK_* (guard.h). */
 	uint8_t signal_mask;
+	/* After so many more reads that are served, and with what period, as a logarithm, it is
+	 * asked whether they wait for a disk; and its answer the last time (reads.c). */
+	uint8_t reads_period;
+	uint16_t reads_left;
+	uint32_t reads_waited;
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -170,11 +170,6 @@ static bool covers(const struct region *region, const struct span *span)
 	       span->page - region->file_page <= region->pages - span->count;
 }
 
-static unsigned int most_layers(void)
-{
-	return config.tiny ? 1 : MOST_LAYERS;
-}
-
 /* The bytes of the file that a new region must have for this request, or 0 if that is too far
  * beyond the end. */
 static uint64_t bytes_wanted(const struct view_request *request, uint64_t size)
@@ -202,7 +197,7 @@ static void *add_layer(struct description *d, const struct fd_entry *entry, uint
 	struct region *newest = d->layers[span->kind];
 	struct region *region;
 
-	if (wanted.size == 0 || d->layer_count[span->kind] >= most_layers()) {
+	if (wanted.size == 0 || d->layer_count[span->kind] >= description_most_layers()) {
 		*ret_reason = wanted.size == 0 ? REASON_past_end : REASON_layers;
 		return NULL;
 	}
@@ -268,24 +263,6 @@ static void *serve(struct description *d, struct fd_entry *entry, uint64_t state
 	return p;
 }
 
-/* The entry's description, with a reference for the caller; made if there is none. */
-static struct description *description_for(struct fd_entry *entry, uint64_t *state)
-{
-	uint64_t handle = *state & FD_HANDLE;
-
-	if (description_at(handle) == NULL) {
-		handle = description_new();
-		if (handle == 0)
-			return NULL;
-		if (!fd_attach(entry, *state, handle)) {
-			description_drop(handle);
-			return NULL;
-		}
-		*state = (*state & FD_TRACKED) | handle;
-	}
-	return description_hold(handle) ? description_at(handle) : NULL;
-}
-
 static void *map_slowly(const struct view_request *request, const struct span *span,
 			enum reason *ret_reason)
 {
@@ -312,7 +289,7 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 		return NULL;
 	}
 	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
-	d = description_for(entry, &state);
+	d = fd_describe(entry, &state);
 	if (d == NULL)
 		return NULL;
 	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_UNRESOLVED)
@@ -347,6 +324,7 @@ void view_retreat(void)
 		return;
 	view_relieve();
 	hold = lock_take(LOCK_VIEWS);
+	region_retreat();
 	estate_shed();
 	mem_retreat();
 	lock_drop(LOCK_VIEWS, hold);

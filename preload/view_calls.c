@@ -57,7 +57,7 @@ static size_t region_run(const struct region *region, size_t page, size_t end)
 /* A descriptor of the region's description, proved, or -1. */
 static int descriptor_of(const struct region *region)
 {
-	const struct description *d = description_at(region->owner);
+	struct description *d = description_at(region->owner);
 	const struct fd_entry *entry;
 	uint64_t size;
 	int fd;

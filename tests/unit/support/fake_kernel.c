@@ -465,6 +465,18 @@ static int fake_written(char *start, char *end, struct run *runs, int most, char
 	return count;
 }
 
+static bool fake_resident(const void *first, const void *last)
+{
+	(void)first;
+	(void)last;
+	return true;
+}
+
+static uint64_t fake_major_faults(void)
+{
+	return 0;
+}
+
 static uint64_t fake_tick(void)
 {
 	return __atomic_load_n(&fake.tick, __ATOMIC_RELAXED);
@@ -485,6 +497,8 @@ void fake_install(void)
 		.data_limit = fake_data_limit,
 		.overcommit = fake_overcommit,
 		.written = fake_written,
+		.resident = fake_resident,
+		.major_faults = fake_major_faults,
 		.tick = fake_tick,
 	};
 

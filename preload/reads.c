@@ -1,0 +1,433 @@
+#include "reads.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "config.h"
+#include "fd.h"
+#include "guard.h"
+#include "lock.h"
+#include "log.h"
+#include "sys.h"
+#include "tls.h"
+
+/* Where there is no libpthread (glibc before 2.34), there is nobody to be cancelled. */
+#pragma weak pthread_testcancel
+
+/* What a region costs, system calls and faults, is what so many reads save. */
+#define FIRST_READS 32
+#define FIRST_READS_TINY 2
+/* So many large reads, less LARGE_ALLOWED a tick, are too many. */
+#define MOST_LARGE 64
+#define LARGE_ALLOWED 8
+/* After so many setbacks there is no next try. */
+#define MOST_SETBACKS 10
+/* The first copies are made one by one, each from a page that was seen to be in memory; then 2, 4 …
+ * up to 1,024 between two looks. */
+#define ONE_BY_ONE 64
+#define LONGEST_PERIOD (ONE_BY_ONE + 10)
+/* How often the number of reads that pass first is doubled at most. */
+#define MOST_DOUBLINGS 16
+/* More pieces than that pass through. */
+#define MOST_PIECES 16
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+
+static bool serve_slowly(int fd, const struct bytes_request *request);
+
+static __attribute__((noinline, cold)) bool pass(enum reason reason)
+{
+	stats_add(COUNT_read_calls, 1);
+	stats_pass(reason);
+	return false;
+}
+
+/* While nothing is held. */
+static inline void act_on_cancellation(void)
+{
+	if (pthread_testcancel != NULL)
+		pthread_testcancel();
+}
+
+/* The copy stands if the number still means what it did. */
+static inline enum reason copy(const struct fd_entry *entry, uint64_t state,
+			       const struct description *d, const struct bytes_request *request)
+{
+	enum reason reason = bytes_copy(d, state & FD_HANDLE, request);
+
+	if (__builtin_expect(reason != REASON_none, 0))
+		return reason;
+	if (__builtin_expect(__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) != state ||
+				     !LOAD(d->reads),
+			     0))
+		return REASON_descriptor;
+	stats_read(request->n);
+	return REASON_none;
+}
+
+/* Budget: a clock reading, some twenty loads, the copy. */
+bool reads_serve(int fd, const struct bytes_request *request)
+{
+	const struct fd_entry *entry = fd_find(fd);
+	const struct description *d;
+	enum reason reason;
+	uint64_t state;
+	uint64_t tick;
+
+	if (entry == NULL || !LOAD(entry->reads_served) || request->n - 1 >= BYTES_TOO_MANY - 1)
+		return serve_slowly(fd, request);
+	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	d = description_at(state & FD_HANDLE);
+	tick = kernel.tick();
+	if (d == NULL || !LOAD(d->reads) || !(state & FD_TRACKED) || LOAD(entry->tick) != tick ||
+	    tls.reads_left == 0)
+		return serve_slowly(fd, request);
+	if (!guard_stands(tick) || !guard_ready())
+		return pass(REASON_guard);
+	act_on_cancellation();
+	reason = copy(entry, state, d, request);
+	if (__builtin_expect(reason == REASON_none, 1)) {
+		tls.reads_left--;
+		return true;
+	}
+	return reason == REASON_first ? serve_slowly(fd, request) : pass(reason);
+}
+
+/* Adds up, not exactly if threads do it at once. */
+static void set_back(struct fd_entry *entry)
+{
+	uint8_t setbacks = LOAD(entry->setbacks);
+
+	STORE(entry->reads_served, false);
+	STORE(entry->small_reads, 0);
+	STORE(entry->large_reads, 0);
+	if (setbacks < MOST_SETBACKS)
+		STORE(entry->setbacks, (uint8_t)(setbacks + 1));
+}
+
+/* Adds up likewise. */
+static void turn_cold(struct fd_entry *entry)
+{
+	uint8_t cold = LOAD(entry->cold);
+
+	STORE(entry->reads_served, false);
+	STORE(entry->small_reads, 0);
+	if (cold < MOST_DOUBLINGS)
+		STORE(entry->cold, (uint8_t)(cold + 1));
+}
+
+/* Whether this thread has waited for a disk since it last asked, and when it is to ask again. */
+static bool has_waited(struct fd_entry *entry)
+{
+	uint32_t waited = (uint32_t)kernel.major_faults();
+	uint8_t period = tls.reads_period;
+	/* Where serving begins, and on a thread's first time, it is not the reads' doing. */
+	bool begins = period == 0 || !LOAD(entry->reads_served);
+	bool more = !begins && waited != tls.reads_waited;
+
+	stats_add(COUNT_own_calls, 1);
+	tls.reads_waited = waited;
+	if (begins || more)
+		period = 1;
+	else if (period < LONGEST_PERIOD)
+		period++;
+	else if (LOAD(entry->cold) > 0)
+		STORE(entry->cold, (uint8_t)(LOAD(entry->cold) - 1));
+	tls.reads_period = period;
+	tls.reads_left = (uint16_t)(period <= ONE_BY_ONE ? 1 : 1U << (period - ONE_BY_ONE));
+	return more;
+}
+
+static void note_large(struct fd_entry *entry)
+{
+	uint16_t large = (uint16_t)(LOAD(entry->large_reads) + 1);
+
+	if (!LOAD(entry->reads_served)) {
+		if (LOAD(entry->small_reads) != 0)
+			STORE(entry->small_reads, 0);
+	} else if (large > MOST_LARGE) {
+		set_back(entry);
+	} else {
+		STORE(entry->large_reads, large);
+	}
+}
+
+/* Once a tick. */
+static void forgive_large(struct fd_entry *entry)
+{
+	uint16_t large = LOAD(entry->large_reads);
+
+	if (large != 0)
+		STORE(entry->large_reads,
+		      (uint16_t)(large > LARGE_ALLOWED ? large - LARGE_ALLOWED : 0));
+}
+
+/* Counts a small read, or a read that may be one. */
+static bool pattern_shows(struct fd_entry *entry)
+{
+	uint8_t setbacks = LOAD(entry->setbacks);
+	uint8_t doubled = (uint8_t)(setbacks + LOAD(entry->cold));
+	uint32_t first = config.tiny ? FIRST_READS_TINY : FIRST_READS;
+	uint32_t small = LOAD(entry->small_reads);
+
+	if (LOAD(entry->reads_served))
+		return true;
+	if (setbacks == MOST_SETBACKS)
+		return false;
+	first <<= doubled < MOST_DOUBLINGS ? doubled : MOST_DOUBLINGS;
+	if (small < first)
+		STORE(entry->small_reads, small + 1);
+	return small >= first;
+}
+
+/* Makes a region for the request. Caller holds LOCK_VIEWS. */
+static enum reason make_region(struct description *d, const struct fd_entry *entry, uint64_t state,
+			       int fd)
+{
+	struct region_request wanted = {
+		.owner = state & FD_HANDLE,
+		.fd = fd,
+		.kind = KIND_READ_PRIVATE,
+		.shared = config_program_shares(),
+		.tmpfs = d->tmpfs,
+		.size = LOAD(d->readable),
+	};
+	enum reason reason = REASON_layers;
+	struct region *region;
+
+	/* Those that are too short by now are kept for their views only. */
+	description_end_idle(d, KIND_READ_PRIVATE);
+	if (d->layer_count[KIND_READ_PRIVATE] >= description_most_layers())
+		return reason;
+	region = region_create(&wanted, &reason);
+	if (region == NULL)
+		return reason;
+	/* It is of the right file only if the number meant the same before and after. */
+	if (__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) != state) {
+		region_orphan(region);
+		return REASON_descriptor;
+	}
+	log_line("region %u: descriptor %d, for reads, %ju bytes at %zx", region->index, fd,
+		 wanted.size, (size_t)estate_address(region->first));
+	description_add_layer(d, region);
+	return REASON_none;
+}
+
+/* Proves the number and refreshes the size, unless that was done in this tick. */
+static enum reason prove(struct description *d, struct fd_entry *entry, int fd, uint64_t tick)
+{
+	enum reason reason;
+	uint64_t size;
+
+	if (LOAD(d->refused_tick) == tick)
+		return REASON_atime;
+	if (LOAD(entry->reads_served) && LOAD(entry->tick) == tick)
+		return REASON_none;
+	forgive_large(entry);
+	reason = description_prove(d, fd, &size);
+	if (reason == REASON_none) {
+		STORE(entry->tick, tick);
+		STORE(d->fd, fd);
+	} else if (reason == REASON_descriptor) {
+		/* Closed and used again where no hook saw it. */
+		fd_forget(fd);
+	} else if (reason == REASON_empty || LOAD(d->atime_tick) == tick) {
+		STORE(d->refused_tick, tick);
+	} else {
+		STORE(d->atime_tick, tick);
+	}
+	return reason;
+}
+
+/* The file's pages are at hand, or it is found out that they can't be. */
+static enum reason prepare(struct description *d, struct fd_entry *entry, uint64_t state, int fd,
+			   const struct bytes_request *request)
+{
+	enum reason reason = bytes_at_hand(d, state & FD_HANDLE, request);
+
+	if (reason == REASON_first) {
+		struct lock_hold hold = lock_take(LOCK_VIEWS);
+
+		reason = make_region(d, entry, state, fd);
+		lock_drop(LOCK_VIEWS, hold);
+		if (reason != REASON_none) {
+			set_back(entry);
+			return reason;
+		}
+		reason = bytes_at_hand(d, state & FD_HANDLE, request);
+	}
+	if (reason == REASON_none && has_waited(entry))
+		reason = REASON_cold;
+	if (reason == REASON_cold)
+		turn_cold(entry);
+	return reason;
+}
+
+/* What the number's file is was found out, now or before. Caller holds a reference. */
+static enum reason serve(struct description *d, struct fd_entry *entry, uint64_t state, int fd,
+			 const struct bytes_request *request)
+{
+	uint64_t tick = kernel.tick();
+	enum reason reason;
+
+	if (!guard_enable()) {
+		set_back(entry);
+		return REASON_guard;
+	}
+	reason = prove(d, entry, fd, tick);
+	if (reason != REASON_none)
+		return reason;
+	if (!guard_stands(tick) || !guard_ready())
+		return REASON_guard;
+	reason = prepare(d, entry, state, fd, request);
+	if (reason == REASON_none)
+		reason = copy(entry, state, d, request);
+	if (reason == REASON_none && !LOAD(entry->reads_served))
+		STORE(entry->reads_served, true);
+	return reason;
+}
+
+static enum reason adopt(struct fd_entry *entry, int fd, const struct bytes_request *request)
+{
+	uint64_t state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+	enum reason reason = REASON_direct;
+	struct description *d;
+
+	if (!(state & FD_TRACKED))
+		return REASON_untracked;
+	act_on_cancellation();
+	d = fd_describe(entry, &state);
+	if (d == NULL)
+		return REASON_memory;
+	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_UNRESOLVED)
+		description_resolve(d, fd);
+	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) != POLICY_SERVE)
+		reason = (enum reason)d->reason;
+	else if (LOAD(d->reads))
+		reason = serve(d, entry, state, fd, request);
+	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) != POLICY_SERVE || !LOAD(d->reads)) {
+		STORE(entry->reads_served, false);
+		STORE(entry->setbacks, MOST_SETBACKS);
+	}
+	description_drop(state & FD_HANDLE);
+	return reason;
+}
+
+/* Why nothing can be served now, whatever is asked for. */
+static enum reason excuse(const struct fd_entry *entry)
+{
+	if (!(config.modes & MODE_read))
+		return REASON_mode;
+	if (tls.vfork_child || lock_held())
+		return tls.vfork_child ? REASON_child : REASON_reentered;
+	return entry == NULL ? REASON_untracked : REASON_none;
+}
+
+static enum reason try_slowly(int fd, const struct bytes_request *request)
+{
+	struct fd_entry *entry = fd_find(fd);
+	enum reason reason = excuse(entry);
+
+	if (reason != REASON_none)
+		return reason;
+	if (request->n == 0 || request->offset > (uint64_t)INT64_MAX - request->n)
+		return REASON_arguments;
+	if (request->n >= BYTES_TOO_MANY) {
+		note_large(entry);
+		return REASON_large;
+	}
+	if (!pattern_shows(entry))
+		return REASON_first;
+	return config.dry_run ? REASON_dry_run : adopt(entry, fd, request);
+}
+
+static __attribute__((noinline)) bool serve_slowly(int fd, const struct bytes_request *request)
+{
+	enum reason reason;
+	int saved = errno;
+
+	if (!config.active)
+		return false;
+	reason = try_slowly(fd, request);
+	errno = saved;
+	return reason == REASON_none ? true : pass(reason);
+}
+
+/* Makes the pieces ours, and adds them up. They may be read only if the guard stands, and that is
+ * not asked for before the pattern shows. */
+static enum reason gather(struct fd_entry *entry, const struct iovec *pieces, int count,
+			  struct iovec *ret_ours, size_t *ret_total)
+{
+	size_t total = 0;
+
+	if (count <= 0 || count > MOST_PIECES)
+		return REASON_arguments;
+	if (!pattern_shows(entry))
+		return REASON_first;
+	if (!guard_enable() || !guard_stands(kernel.tick()) || !guard_ready())
+		return REASON_guard;
+	if (!guard_copy(ret_ours, pieces, (size_t)count * sizeof(*pieces)))
+		return REASON_fault;
+	for (int i = 0; i < count; i++) {
+		if (ret_ours[i].iov_len >= BYTES_TOO_MANY)
+			return REASON_large;
+		total += ret_ours[i].iov_len;
+	}
+	*ret_total = total;
+	return REASON_none;
+}
+
+size_t reads_scatter(int fd, const struct iovec *pieces, int count, uint64_t offset)
+{
+	struct fd_entry *entry = fd_find(fd);
+	struct iovec ours[MOST_PIECES];
+	struct bytes_request request = {.offset = offset, .pieces = ours, .count = count};
+	enum reason reason;
+	int saved = errno;
+
+	if (!config.active)
+		return 0;
+	reason = excuse(entry);
+	if (reason == REASON_none)
+		reason = config.dry_run ? REASON_dry_run
+					: gather(entry, pieces, count, ours, &request.n);
+	errno = saved;
+	if (reason != REASON_none)
+		return pass(reason);
+	return reads_serve(fd, &request) ? request.n : 0;
+}
+
+void reads_scattered(int fd, ssize_t answer)
+{
+	struct fd_entry *entry = fd_find(fd);
+
+	if (answer >= (ssize_t)BYTES_TOO_MANY && entry != NULL && excuse(entry) == REASON_none)
+		note_large(entry);
+}
+
+void reads_ended(int fd, uint64_t offset)
+{
+	const struct fd_entry *entry = fd_find(fd);
+	struct description *d;
+
+	if (entry == NULL || !LOAD(entry->reads_served) || tls.vfork_child)
+		return;
+	d = description_at(__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) & FD_HANDLE);
+	if (d != NULL && offset < LOAD(d->readable))
+		STORE(d->readable, offset);
+}
+
+void reads_refuse(int fd)
+{
+	struct fd_entry *entry = fd_find(fd);
+	struct description *d;
+
+	if (entry == NULL || tls.vfork_child || !config.active)
+		return;
+	d = description_at(__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) & FD_HANDLE);
+	STORE(entry->reads_served, false);
+	STORE(entry->setbacks, MOST_SETBACKS);
+	if (d != NULL)
+		__atomic_store_n(&d->reads, false, __ATOMIC_SEQ_CST);
+}
