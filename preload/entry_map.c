@@ -336,10 +336,10 @@ static int call_in_parts(char *addr, size_t length, const struct call_on *c)
 	return hole ? -1 : 0;
 }
 
+/* `addr` is the start of a page. */
 static int call_on_range(void *addr, size_t length, const struct call_on *c)
 {
 	size_t mask = sys_page_size() - 1;
-	uintptr_t start = (uintptr_t)addr & ~mask;
 	int saved = errno;
 
 	/* What makes no sense, the kernel refuses. */
@@ -350,8 +350,7 @@ static int call_on_range(void *addr, size_t length, const struct call_on *c)
 	if (c->call(addr, 0, c->how) != 0)
 		return -1;
 	errno = saved;
-	length = ((uintptr_t)addr + length - start + mask) & ~mask;
-	return call_in_parts((char *)start, length, c);
+	return call_in_parts(addr, (length + mask) & ~mask, c);
 }
 
 static bool is_aligned(const void *addr)
@@ -511,25 +510,39 @@ static int call_munlock(void *addr, size_t length, int how)
 	return NEXT(munlock)(addr, length);
 }
 
+/* The calls that take any address act on all of its page, even for no bytes (mm/mlock.c, do_mlock
+ * and munlock; what wraps around there wraps around here). */
+static int call_on_whole_pages(const void *addr, size_t length, const struct call_on *c)
+{
+	size_t mask = sys_page_size() - 1;
+	size_t skew = (uintptr_t)addr & mask;
+	char *start = (char *)addr - skew;
+	size_t whole = (length + skew + mask) & ~mask;
+
+	if (!estate_touches(start, whole))
+		return c->call((void *)addr, length, c->how);
+	return call_on_range(start, whole, c);
+}
+
 int mc_mlock(const void *addr, size_t length)
 {
 	const struct call_on c = {call_mlock, 0, true, false, false};
 
-	return call_on_range((void *)addr, length, &c);
+	return call_on_whole_pages(addr, length, &c);
 }
 
 int mc_mlock2(const void *addr, size_t length, unsigned int flags)
 {
 	const struct call_on c = {call_mlock2, (int)flags, true, false, false};
 
-	return call_on_range((void *)addr, length, &c);
+	return call_on_whole_pages(addr, length, &c);
 }
 
 int mc_munlock(const void *addr, size_t length)
 {
 	const struct call_on c = {call_munlock, 0, true, false, false};
 
-	return call_on_range((void *)addr, length, &c);
+	return call_on_whole_pages(addr, length, &c);
 }
 
 int mc_mlockall(int flags)
@@ -554,10 +567,20 @@ int mc_mincore(void *addr, size_t length, unsigned char *vector)
 
 int mc_remap_file_pages(void *addr, size_t length, int prot, size_t page, int flags)
 {
-	if (estate_touches(addr, length) && view_change(addr, length, true) != 0) {
-		errno = ENOMEM;
-		return -1;
+	/* The kernel rounds both down (mm/mmap.c), and refuses a hole like anything else. */
+	size_t mask = sys_page_size() - 1;
+	char *start = (char *)addr - ((uintptr_t)addr & mask);
+	size_t whole = length & ~mask;
+	int error = 0;
+
+	if (whole != 0 && estate_touches(start, whole)) {
+		if (view_check(start, whole) != 0)
+			error = -EINVAL;
+		else
+			error = view_change(start, whole, true);
 	}
+	if (error != 0)
+		return answer_of(error);
 	return NEXT(remap_file_pages)(addr, length, prot, page, flags);
 }
 
@@ -565,16 +588,18 @@ void *mc_shmat(int id, const void *addr, int flags)
 {
 	struct shmid_ds segment;
 	bool covers = (flags & SHM_REMAP) && addr != NULL && estate_has(addr) &&
+		      (is_aligned(addr) || (flags & SHM_RND)) &&
 		      shmctl(id, IPC_STAT, &segment) == 0;
+	char *start = (char *)addr - ((uintptr_t)addr & (sys_page_size() - 1));
 	void *p;
 
-	if (covers && view_cover((void *)addr, segment.shm_segsz) != 0) {
+	if (covers && view_cover(start, segment.shm_segsz) != 0) {
 		errno = ENOMEM;
 		return (void *)-1;
 	}
 	p = NEXT(shmat)(id, addr, flags);
 	if (covers)
-		view_covered((void *)addr, segment.shm_segsz, p != (void *)-1);
+		view_covered(start, segment.shm_segsz, p != (void *)-1);
 	return p;
 }
 

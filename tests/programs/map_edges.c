@@ -230,7 +230,8 @@ static void attached(void)
 
 	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
 	p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
-	q = shmat(id, p + PAGE, SHM_REMAP);
+	result("attached at no page", shmat(id, p + PAGE + 1, SHM_REMAP) == (void *)-1 ? -1 : 0);
+	q = shmat(id, p + PAGE + 1, SHM_REMAP | SHM_RND);
 	say("attached over it", q == p + PAGE);
 	result("  writing", poke(q + PAGE, 5));
 	result("  detaching", shmdt(q));
@@ -249,6 +250,50 @@ static void attached(void)
 	say("  its neighbours",
 	    bytes_are(p, PAGE, 12, 0) && bytes_are(p + 3 * PAGE, PAGE, 12, 3 * PAGE));
 	shmctl(id, IPC_RMID, NULL);
+	close(fd);
+}
+
+/* Calls that take any address and any length, on a page that is mapped and one that no longer is.
+ */
+static void odd_ranges(void)
+{
+	int fd = make_file(in_folder("odd"), 13, 10 * PAGE);
+	unsigned char *p;
+	unsigned char *gone;
+
+	/* Read-only, it would not do for remap_file_pages. */
+	close(fd);
+	fd = open(in_folder("odd"), O_RDWR);
+	munmap(small(fd, MAP_SHARED, 0), PAGE);
+	p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	gone = p + 2 * PAGE;
+	munmap(gone, 2 * PAGE);
+	for (size_t skew = 0; skew <= 100; skew += 100) {
+		printf("skew %zu\n", skew);
+		result("  mlock of nothing", mlock(p + skew, 0));
+		result("  munlock of nothing", munlock(p + skew, 0));
+		result("  mlock of nothing where nothing is", mlock(gone + skew, 0));
+		result("  mlock2 of it", mlock2(gone + skew, 0, MLOCK_ONFAULT));
+		result("  munlock of it", munlock(gone + skew, 0));
+		result("  mlock up to its page", mlock(p + skew, 2 * PAGE - skew));
+		result("  mlock into its page", mlock(p + skew, 2 * PAGE - skew + 1));
+		result("  munlock that wraps around", munlock(p + skew, (size_t)-10));
+		result("  munlock where nothing is, that does", munlock(gone + skew, (size_t)-10));
+		result("  munlock", munlock(p, 2 * PAGE));
+		result("  msync of nothing", msync(gone + skew, 0, MS_ASYNC));
+		result("  mincore of nothing", mincore(gone + skew, 0, NULL));
+		result("  madvise of nothing", madvise(gone + skew, 0, MADV_WILLNEED));
+		result("  mprotect of nothing", mprotect(gone + skew, 0, PROT_READ));
+		result("  remap_file_pages of nothing", remap_file_pages(p + skew, 0, 0, 1, 0));
+		result("  of less than a page", remap_file_pages(p + skew, PAGE - 1, 0, 1, 0));
+		result("  where nothing is", remap_file_pages(gone + skew, PAGE, 0, 1, 0));
+		result("  up to there", remap_file_pages(p + skew, 2 * PAGE + 1, 0, 1, 0));
+		result("  into there", remap_file_pages(p + skew, 3 * PAGE, 0, 1, 0));
+		say("  its effect", bytes_are(p, 2 * PAGE, 13, PAGE));
+	}
+	result("munmap", munmap(p, 2 * PAGE));
+	for (int i = 0; i < 5; i++)
+		say("  another", bytes_are(small(fd, MAP_SHARED, 0), PAGE, 13, 0));
 	close(fd);
 }
 
@@ -282,6 +327,7 @@ int main(int argc, char **argv)
 	large();
 	not_replace();
 	attached();
+	odd_ranges();
 	exchange();
 	return 0;
 }
