@@ -171,6 +171,7 @@ static void publish(struct region *region, const struct region_request *request,
 	__atomic_store_n(&region->clean_stamp, 0, __ATOMIC_RELAXED);
 	/* As if after many: the first claim cleans all of nothing, and so takes the stamp. */
 	__atomic_store_n(&region->cleanings, UINT32_MAX, __ATOMIC_RELAXED);
+	__atomic_store_n(&region->mostly_written, 0, __ATOMIC_RELAXED);
 	pages_set_owner(first, pages, region->index);
 	/* After the fields and before the state: a claimer that saw the version of the record while
 	 * it was free, and some of the old fields, finds another version now. */

@@ -41,7 +41,8 @@
  *     all of the region was clean (region_freshen). On tmpfs, where a load maps pages writable,
  *     they prove nothing.
  *   - D leaves copies of the pages it wrote: they are found (pagemap) and dropped when it ends,
- *     while the pages are still claimed.
+ *     while the pages are still claimed. If views in a row had written nearly all of theirs, all
+ *     are dropped without a look.
  *
  * A region's record is never freed, only used again (with a new version), so that a stale pointer
  * reads a region, if not the one it meant.
@@ -96,7 +97,9 @@ struct region {
 	 * since then would have moved them; 0 = not known. Atomic. */
 	uint64_t clean_stamp;
 	uint32_t cleanings; /* since then, of single views; atomic */
-	bool tmpfs;         /* the file is on one */
+	/* D only. Views in a row of which most had to be dropped, as far as was looked. Atomic. */
+	uint32_t mostly_written;
+	bool tmpfs; /* the file is on one */
 	struct region *free_next;
 };
 
@@ -131,7 +134,7 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd);
 
 /* Does what has to be done to pages of a view that ends, before they may be claimed again; false if
  * that can't be. */
-bool region_leave_clean(const struct region *region, size_t first, size_t count);
+bool region_leave_clean(struct region *region, size_t first, size_t count);
 
 /* Gives pages without marks back; ends an orphan. */
 void region_unclaim(struct region *region, size_t first, size_t count);

@@ -21,6 +21,10 @@
 /* One fault maps so many pages of the page cache (fault_around_bytes, 64 KiB). */
 #define FAULT_AROUND_PAGES ((size_t)16)
 #define MOST_RUNS 128
+/* Kind D: if most of so many views in a row had to be dropped, the next are dropped without a look,
+ * but for one in each LOOK_AGAIN. */
+#define LOOKS_ENOUGH 2
+#define LOOK_AGAIN 64
 /* Kind C: after so many cleanings of single views, the whole region is cleaned. */
 #define WHOLE_AFTER 64
 
@@ -38,34 +42,68 @@ static bool drop(char *start, const char *end)
 	return answer == 0;
 }
 
+/* Runs on their way to be dropped. */
+struct dropping {
+	struct run next;
+	size_t bytes; /* of those before it */
+};
+
+static bool drop_next(struct dropping *d)
+{
+	bool dropped = d->next.end == NULL || drop(d->next.start, d->next.end);
+
+	if (d->next.end != NULL)
+		d->bytes += (size_t)(d->next.end - d->next.start);
+	d->next.end = NULL;
+	return dropped;
+}
+
 /* Adds a run to the one that is to be dropped next, or drops that and begins anew. The clean pages
  * between two written ones go too if they are few: dropping them costs the next view one fault, as
  * much as another call. */
-static bool drop_later(struct run *next, const struct run *run)
+static bool drop_later(struct dropping *d, const struct run *run)
 {
 	size_t near = FAULT_AROUND_PAGES << estate.page_shift;
 	bool dropped = true;
 
-	if (next->end != NULL && (size_t)(run->start - next->end) > near) {
-		dropped = drop(next->start, next->end);
-		next->end = NULL;
-	}
-	if (next->end == NULL)
-		next->start = run->start;
-	next->end = run->end;
+	if (d->next.end != NULL && (size_t)(run->start - d->next.end) > near)
+		dropped = drop_next(d);
+	if (d->next.end == NULL)
+		d->next.start = run->start;
+	d->next.end = run->end;
 	return dropped;
 }
 
+/* Whether looking for the written pages would find nearly all, as it did before. A program that
+ * writes wherever it maps gains nothing by views but the page tables, and may lose nothing. */
+static bool need_not_look(struct region *region)
+{
+	uint32_t streak = __atomic_load_n(&region->mostly_written, __ATOMIC_RELAXED);
+
+	if (streak < LOOKS_ENOUGH || streak % LOOK_AGAIN == 0)
+		return false;
+	__atomic_store_n(&region->mostly_written, streak + 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void note_look(struct region *region, size_t dropped, size_t bytes)
+{
+	uint32_t streak = __atomic_load_n(&region->mostly_written, __ATOMIC_RELAXED);
+
+	streak = dropped >= bytes - bytes / 4 ? streak + 1 : 0;
+	__atomic_store_n(&region->mostly_written, streak, __ATOMIC_RELAXED);
+}
+
 /* Kind D: drops the copies that a view wrote. The clean pages of a large view are worth keeping. */
-static bool drop_written(size_t first, size_t count)
+static bool drop_written(struct region *region, size_t first, size_t count)
 {
 	char *start = estate_address(first);
 	char *end = start + (count << estate.page_shift);
 	struct run runs[MOST_RUNS];
-	struct run next = {NULL, NULL};
+	struct dropping dropping = {{NULL, NULL}, 0};
 	bool dropped = true;
 
-	if (count <= DROP_ALL_PAGES)
+	if (count <= DROP_ALL_PAGES || need_not_look(region))
 		return drop(start, end);
 	while (start < end && dropped) {
 		int n = kernel.written(start, end, runs, MOST_RUNS, &start);
@@ -74,9 +112,11 @@ static bool drop_written(size_t first, size_t count)
 		if (n < 0)
 			return drop(estate_address(first), end);
 		for (int i = 0; i < n && dropped; i++)
-			dropped = drop_later(&next, &runs[i]);
+			dropped = drop_later(&dropping, &runs[i]);
 	}
-	return dropped && (next.end == NULL || drop(next.start, next.end));
+	dropped = dropped && drop_next(&dropping);
+	note_look(region, dropping.bytes, count << estate.page_shift);
+	return dropped;
 }
 
 /* A number that changes whenever one of the file's times does; 0 if a store could still go unseen,
@@ -144,7 +184,7 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
 	return drop(start, start + (count << estate.page_shift));
 }
 
-bool region_leave_clean(const struct region *region, size_t first, size_t count)
+bool region_leave_clean(struct region *region, size_t first, size_t count)
 {
-	return region->kind != KIND_WRITE_PRIVATE || drop_written(first, count);
+	return region->kind != KIND_WRITE_PRIVATE || drop_written(region, first, count);
 }

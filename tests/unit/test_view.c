@@ -221,6 +221,45 @@ static void what_was_written_privately_is_dropped(void **state)
 	assert_ptr_not_equal(program_mmap(fd, 0, BYTES(1), PROT_READ | PROT_WRITE, MAP_PRIVATE), p);
 }
 
+/* A view of 100 pages, of which pages up to `most` are written, begins and ends so many times: how
+ * often was looked which they are, and was always dropped what had to be? */
+static unsigned int looks_for(int fd, unsigned int times, size_t most)
+{
+	unsigned int before = fake.looks;
+
+	for (unsigned int i = 0; i < times; i++) {
+		char *p = program_mmap(fd, 0, BYTES(100), PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+		assert_non_null(p);
+		/* The clean page between them is not worth a call. */
+		fake.written_count = 2;
+		fake.written[0] = (struct run){p, p + PAGE};
+		fake.written[1] = (struct run){p + 2 * PAGE, p + most * PAGE};
+		drops = 0;
+		assert_int_equal(program_unmap(p, BYTES(100)), 0);
+		assert_int_equal(drops, 1);
+		assert_ptr_equal(dropped_from, p);
+		assert_true(dropped_bytes >= BYTES(most));
+	}
+	return fake.looks - before;
+}
+
+static void no_look_where_all_is_written(void **state)
+{
+	int fd = program_open(fake_file(BYTES(200)), O_RDONLY);
+
+	kernel.advise = noting_advise;
+	program_first(fd);
+	/* Not much: each time. */
+	assert_int_equal(looks_for(fd, 100, 74), 100);
+	/* Most: twice, and once in a while. */
+	assert_int_equal(looks_for(fd, 2, 75), 2);
+	assert_int_equal(looks_for(fd, 62, 75), 0);
+	assert_int_equal(looks_for(fd, 64 * 5, 100), 5);
+	/* Not any more: that is seen in a while. */
+	assert_int_equal(looks_for(fd, 200, 50), 200);
+}
+
 static void shared_pages_are_cleaned_when_claimed(void **state)
 {
 	int file = fake_file(BYTES(200));
@@ -884,6 +923,7 @@ int main(void)
 		CASE(layers_end_at_the_limit, NORMAL),
 		CASE(private_writing_needs_overcommitment, NORMAL),
 		CASE(what_was_written_privately_is_dropped, NORMAL),
+		CASE(no_look_where_all_is_written, NORMAL),
 		CASE(shared_pages_are_cleaned_when_claimed, NORMAL),
 		CASE(kinds_have_regions_of_their_own, ALL_WORLDS),
 		CASE(descriptions_have_regions_of_their_own, ALL_WORLDS),

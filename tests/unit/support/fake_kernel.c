@@ -450,6 +450,7 @@ static int fake_written(char *start, char *end, struct run *runs, int most, char
 {
 	int count = 0;
 
+	fake.looks++;
 	if (fake.written_count < 0)
 		return fake.written_count;
 	*ret_stop = end;

@@ -79,6 +79,7 @@ struct fake {
 	unsigned int calls;
 	unsigned int stats;
 	unsigned int tables; /* live table mappings */
+	unsigned int looks;  /* of `written` */
 };
 
 extern struct fake fake;
