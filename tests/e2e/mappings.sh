@@ -48,6 +48,7 @@ scenario 'pieces, another seed' "$t/map_pieces" "$tmp/files" 77 5000
 scenario 'two mappings of one page' "$t/map_twice" "$tmp/files"
 scenario 'edges and errors' "$t/map_edges" "$tmp/files"
 scenario 'writable mappings' "$t/map_write" "$tmp/files"
+scenario 'loading, protecting, freezing' "$t/map_protect" "$tmp/files" 20
 scenario 'locks and leases' "$t/map_locks" "$tmp/files"
 scenario 'limits and locked memory' "$t/map_limits" "$tmp/files"
 scenario 'a crowd of foreign mappings' "$t/map_crowd" "$tmp/files"
