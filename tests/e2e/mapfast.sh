@@ -21,7 +21,7 @@ cc=$(printf '%s' "${CC:-cc}" | sed 's/ -m[36][24]//g')
 machine=$(uname -m)-linux-gnu
 
 unset LD_PRELOAD MAPCOALESCE_STATS MAPCOALESCE_MODES MAPCOALESCE_PROGRAMS MAPCOALESCE_LOG
-unset MAPCOALESCE_DRY_RUN
+unset MAPCOALESCE_DRY_RUN GLIBC_TUNABLES MALLOC_TOP_PAD_
 
 scratch=$(mktemp -d /tmp/mapfast.XXXXXX) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -120,6 +120,7 @@ launcher()
 {
 	mkdir -p "$1"
 	sed -e "s|@VERSION@|9.8.7|g" -e "s|@LIBDIR@|$scratch/lib|g" -e "s|@BUILD@|$2|g" \
+		-e "s|/sys/kernel/mm/transparent_hugepage|$scratch/thp|" \
 		"$root/preload/mapfast.in" >"$1/mapfast"
 	chmod 755 "$1/mapfast"
 }
@@ -232,12 +233,13 @@ help_cases()
 		same "$option: 80 columns" '' "$(awk 'length > 79' "$scratch/out")"
 	done
 	for word in --stats --stats-file --modes --programs --dry-run --verbose --log --version \
+		--huge-heap \
 		_MODES _PROGRAMS _STATS _LOG _DRY_RUN _MAX_VIEW _MAX_ADDRESS_SPACE _ALIAS _NETWORK_FS \
 		126 127; do
 		matches "--help tells of $word" "*$word*" "$(cat "$scratch/out")"
 	done
 	case $(cat "$scratch/out") in
-	*compare* | *huge-heap*) not_ok '--help keeps to what is there' 'it does not' ;;
+	*compare*) not_ok '--help keeps to what is there' 'it does not' ;;
 	*) ok '--help keeps to what is there' ;;
 	esac
 	for option in -V --version; do
@@ -253,10 +255,11 @@ error_cases()
 	refused 'unknown short option' 2 "*'-x'*mapfast --help*" -sx true
 	refused 'abbreviated option' 2 "*'--stat'*" --stat true
 	refused 'value for a flag' 2 "*'--stats' takes no value" --stats=1 true
+	refused 'value for --huge-heap' 2 "*'--huge-heap' takes no value" --huge-heap=1 true
 	for option in -o -m -p -so --stats-file --modes --programs --log; do
 		refused "$option without a value" 2 "*option '-*[a-z]' needs a value" "$option"
 	done
-	for option in -c -c3 -sc --compare --compare=3 --huge-heap; do
+	for option in -c -c3 -sc --compare --compare=3; do
 		refused "$option is not there yet" 2 '*not implemented in this version*' \
 			"$option" true
 	done
@@ -388,8 +391,62 @@ b' "$(printf 'a\nb\n' | "$run" cat)"
 		"$(cd bin && "$run" sh -c 'echo "$(umask) $(pwd)"')"
 }
 
+# tunables NAME EXPECTED SETTING... : what COMMAND finds in GLIBC_TUNABLES.
+tunables()
+{
+	name=$1 expected=$2
+	shift 2
+	same "$name" "$expected" \
+		"$(env "$@" "$run" --huge-heap sh -c 'echo "${GLIBC_TUNABLES-unset}"' 2>&1)"
+}
+
+huge_heap_cases()
+{
+	h=glibc.malloc.hugetlb p=glibc.malloc.top_pad
+	pad=$p=16777216
+	echo 'always [madvise] never' >thp/enabled
+	tunables '--huge-heap' $h=1:$pad A=b
+	tunables '--huge-heap, empty tunables' $h=1:$pad GLIBC_TUNABLES=
+	tunables '--huge-heap appends' glibc.malloc.check=3:$h=1:$pad \
+		GLIBC_TUNABLES=glibc.malloc.check=3
+	tunables "--huge-heap overrides nothing of the user's" $p=5:$h=2 \
+		GLIBC_TUNABLES=$p=5:$h=2
+	tunables '--huge-heap, one is set' $p=5:$h=1 GLIBC_TUNABLES=$p=5
+	tunables '--huge-heap, a longer name' x$p=5:${p}s=5:$h=1:$pad \
+		GLIBC_TUNABLES=x$p=5:${p}s=5
+	tunables '--huge-heap, the older variable' $h=1 MALLOC_TOP_PAD_=4096
+	variable 'no --huge-heap' GLIBC_TUNABLES unset
+	variable 'a dry run has no huge heap' GLIBC_TUNABLES unset -n --huge-heap
+	variable '--huge-heap and the library' LD_PRELOAD "$library" --huge-heap
+	echo '[always] madvise never' >thp/enabled
+	variable '--huge-heap, always' GLIBC_TUNABLES $h=1:$pad --huge-heap
+	echo 'always madvise [never]' >thp/enabled
+	warned '--huge-heap, huge pages are off' 0 '*--huge-heap*switched off*thp*never*true*' \
+		--huge-heap true
+	"$run" --huge-heap sh -c 'exit 3' 2>/dev/null
+	same '--huge-heap, huge pages are off: runs' 3 $?
+	rm thp/enabled
+	warned '--huge-heap, no huge pages' 0 '*--huge-heap*no transparent huge pages*true*' \
+		--huge-heap true
+	echo 'always [madvise] never' >thp/enabled
+	for version in 2.26 2.34 2.9; do
+		wrapper old/getconf "echo glibc $version #"
+		PATH=$scratch/old:$PATH warned "--huge-heap, glibc $version" 0 \
+			"*--huge-heap*glibc $version*2.35*true*" --huge-heap true
+	done
+	for version in 2.35 2.40 3.1; do
+		wrapper old/getconf "echo glibc $version #"
+		PATH=$scratch/old:$PATH variable "--huge-heap, glibc $version" GLIBC_TUNABLES \
+			$h=1:$pad --huge-heap
+	done
+	wrapper old/getconf 'false'
+	PATH=$scratch/old:$PATH variable '--huge-heap, no getconf' GLIBC_TUNABLES \
+		$h=1:$pad --huge-heap
+}
+
 world_cases()
 {
+	huge_heap_cases
 	option_cases
 	help_cases
 	error_cases
@@ -612,7 +669,7 @@ secure_cases()
 
 prepare
 cd "$scratch" || exit 1
-mkdir bin second 'glob[1]' glob1
+mkdir thp old bin second 'glob[1]' glob1
 wrapper second/show 'echo wrong'
 wrapper glob1/chosen 'echo wrong'
 wrapper 'glob[1]/chosen' 'echo right'
