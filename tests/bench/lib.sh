@@ -98,17 +98,19 @@ counted() {
 	shift 2
 	calls "$work/calls" "$@" || return
 	if ! [ -s "$tsv" ]; then
-		printf '%s\t%s_calls\t%s_calls\t%s_calls\t%s_calls\t%s_calls\n' \
-			variant mmap munmap read lseek other >"$tsv"
+		printf '%s\t%s_calls\t%s_calls\t%s_calls\t%s_calls\t%s_calls\t%s_calls\n' \
+			variant mmap munmap read lseek write other >"$tsv"
 	fi
 	awk -v label="$label" '
 		$1 == "mmap" { mmap += $2; next }
 		$1 == "munmap" { munmap += $2; next }
 		$1 ~ /^p?readv?(64)?2?$/ { read += $2; next }
 		$1 == "lseek" { lseek += $2; next }
+		$1 ~ /^p?writev?(64)?2?$/ { write += $2; next }
 		{ other += $2 }
 		END {
-			printf "%s\t%d\t%d\t%d\t%d\t%d\n", label, mmap, munmap, read, lseek, other
+			printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", label, mmap, munmap, read, lseek,
+				write, other
 		}' "$work/calls" >>"$tsv"
 }
 
@@ -140,7 +142,7 @@ same() {
 # What a table shows, as far as its files have it.
 # shellcheck disable=SC2034 # for those who source this
 all_measures='mmap_calls=mmap calls|munmap_calls=munmap calls|read_calls=read calls|'\
-'lseek_calls=lseek calls|other_calls=other system calls|vmas_peak=mappings at the peak|'\
+'lseek_calls=lseek calls|write_calls=write calls|other_calls=other system calls|vmas_peak=mappings at the peak|'\
 'minflt=minor page faults|majflt=major page faults|nivcsw=involuntary switches|'\
 'maxrss_kb=memory at the peak, KB|user_s=user time, s|sys_s=system time, s|'\
 'cpu_s=user and system time, s|wall_s=wall time, s'
