@@ -101,7 +101,56 @@ static int real_filesystem(int fd, struct filesystem *ret_filesystem)
 		return (int)answer;
 	ret_filesystem->type = (uint32_t)fs.f_type;
 	ret_filesystem->flags = (uint32_t)fs.f_flags;
+	ret_filesystem->available = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
 	return 0;
+}
+
+/* A 64-bit offset takes two registers on i386, the lower half first. */
+static long call_at(long number, int fd, uintptr_t buffer, size_t size, uint64_t offset)
+{
+#if UINTPTR_MAX == UINT32_MAX
+	return SYS_5(number, fd, buffer, size, (uint32_t)offset, (uint32_t)(offset >> 32));
+#else
+	return SYS_4(number, fd, buffer, size, offset);
+#endif
+}
+
+static long real_read_at(int fd, void *buffer, size_t size, uint64_t offset)
+{
+	test_point();
+	return call_at(SYS_pread64, fd, (uintptr_t)buffer, size, offset);
+}
+
+static long real_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
+{
+	test_point();
+	return call_at(SYS_pwrite64, fd, (uintptr_t)buffer, size, offset);
+}
+
+static int64_t seek_any(int fd, uint64_t offset, int whence)
+{
+#ifdef SYS__llseek
+	int64_t at = 0;
+	long answer = SYS_5(SYS__llseek, fd, offset >> 32, (uint32_t)offset, &at, whence);
+
+	test_point();
+	return answer < 0 ? answer : at;
+#else
+	test_point();
+	return SYS_3(SYS_lseek, fd, offset, whence);
+#endif
+}
+
+static int real_seek(int fd, uint64_t offset)
+{
+	int64_t answer = seek_any(fd, offset, SEEK_SET);
+
+	return answer < 0 ? (int)answer : 0;
+}
+
+static int64_t real_tell(int fd)
+{
+	return seek_any(fd, 0, SEEK_CUR);
 }
 
 static int real_status_flags(int fd)
@@ -127,6 +176,11 @@ static uint64_t soft_limit(int resource)
 static uint64_t real_address_limit(void)
 {
 	return soft_limit(RLIMIT_AS);
+}
+
+static uint64_t real_file_limit(void)
+{
+	return soft_limit(RLIMIT_FSIZE);
 }
 
 static uint64_t real_data_limit(void)
@@ -309,9 +363,14 @@ struct kernel kernel = {
 	.remap = real_remap,
 	.stat = real_stat,
 	.filesystem = real_filesystem,
+	.read_at = real_read_at,
+	.write_at = real_write_at,
+	.seek = real_seek,
+	.tell = real_tell,
 	.status_flags = real_status_flags,
 	.address_limit = real_address_limit,
 	.data_limit = real_data_limit,
+	.file_limit = real_file_limit,
 	.overcommit = real_overcommit,
 	.written = real_written,
 	.resident = real_resident,

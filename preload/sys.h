@@ -50,8 +50,9 @@ struct file_stat {
 
 /* What fstatfs says, as far as we ask. */
 struct filesystem {
-	uint32_t type;  /* a magic number of linux/magic.h */
-	uint32_t flags; /* ST_* bits of statvfs(3) */
+	uint32_t type;      /* a magic number of linux/magic.h */
+	uint32_t flags;     /* ST_* bits of statvfs(3) */
+	uint64_t available; /* bytes, to us */
 };
 
 #define RESIDENT_MOST 18
@@ -74,11 +75,20 @@ struct kernel {
 	int (*stat)(int fd, struct file_stat *ret_stat);
 	/* fstatfs(2). */
 	int (*filesystem)(int fd, struct filesystem *ret_filesystem);
+	/* pread64(2) and pwrite64(2). */
+	long (*read_at)(int fd, void *buffer, size_t size, uint64_t offset);
+	long (*write_at)(int fd, const void *buffer, size_t size, uint64_t offset);
+	/* lseek64(2) with SEEK_SET: 0 or -errno. */
+	int (*seek)(int fd, uint64_t offset);
+	/* The same of SEEK_CUR: where it stands, or -errno. */
+	int64_t (*tell)(int fd);
 	/* F_GETFL of fcntl(2): the access mode and status flags of the description. */
 	int (*status_flags)(int fd);
 	/* The soft limits of RLIMIT_AS and RLIMIT_DATA; RLIM_INFINITY as UINT64_MAX. */
 	uint64_t (*address_limit)(void);
 	uint64_t (*data_limit)(void);
+	/* The same of RLIMIT_FSIZE. */
+	uint64_t (*file_limit)(void);
 	/* vm.overcommit_memory: 0, 1 or 2; 2 if it can't be read. */
 	int (*overcommit)(void);
 	/* The pages of a private mapping of a file that are copies of their own, that is, were

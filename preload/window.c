@@ -1,0 +1,383 @@
+#include "window.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "config.h"
+#include "mem.h"
+#include "stats.h"
+#include "sys.h"
+
+#define SHIFT 20
+/* One page, so that a small test moves the blocks all the time. */
+#define SHIFT_TINY 12
+#define BLOCKS_TINY 4
+/* So many windows may have memory at a time: 9 MiB each, out of what mem.h has. */
+#define MOST_WINDOWS 3
+/* A gap is written if each sector of it has bytes to be written too: then it is no hole of its own,
+ * on whatever file system. */
+#define SECTOR 512
+/* Fewer runs are not worth two looks at the file. */
+#define FEW_RUNS 8
+
+static struct window *free_windows;
+static unsigned int window_count;
+/* Only begin and end take it. */
+static uint32_t lock;
+
+static inline size_t block_size(const struct window *w)
+{
+	return (size_t)1 << w->shift;
+}
+
+static bool furnish(struct window *w)
+{
+	size_t size = block_size(w);
+	unsigned char *memory = mem_pages(size + w->count * (size + size / 8));
+
+	if (memory == NULL)
+		return false;
+	w->scratch = memory;
+	memory += size;
+	for (unsigned int i = 0; i < w->count; i++) {
+		w->blocks[i].bytes = memory + i * size;
+		w->blocks[i].bits = (uint64_t *)(void *)(memory + w->count * size + i * (size / 8));
+	}
+	return true;
+}
+
+static struct window *make(void)
+{
+	struct window *w;
+
+	if (window_count == MOST_WINDOWS)
+		return NULL;
+	w = mem_pages(sizeof(*w));
+	if (w == NULL)
+		return NULL;
+	w->shift = config.tiny ? SHIFT_TINY : SHIFT;
+	w->count = config.tiny ? BLOCKS_TINY : WINDOW_BLOCKS;
+	if (!furnish(w))
+		return NULL;
+	window_count++;
+	return w;
+}
+
+/* Nobody waits: who finds it taken does without a window. */
+static bool try_lock(void)
+{
+	return __atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+struct window *window_begin(int fd)
+{
+	struct window *w;
+
+	if (!try_lock())
+		return NULL;
+	w = free_windows;
+	if (w != NULL)
+		free_windows = w->free_next;
+	else
+		w = make();
+	unlock();
+	if (w == NULL)
+		return NULL;
+	w->fd = fd;
+	w->alone = kernel.stat(fd, &w->seen) == 0;
+	w->error = 0;
+	w->last = NULL;
+	w->clock = 0;
+	w->bytes_out = 0;
+	w->calls_out = 0;
+	for (unsigned int i = 0; i < w->count; i++)
+		w->blocks[i].used = 0;
+	return w;
+}
+
+void window_end(struct window *w)
+{
+	for (unsigned int i = 0; i < w->count; i++) {
+		struct window_block *b = &w->blocks[i];
+
+		if (b->high != 0)
+			memset(b->bits, 0, block_size(w) / 8);
+		b->high = 0;
+	}
+	/* If it is taken, the window's memory is lost; that is all. */
+	if (!try_lock())
+		return;
+	w->free_next = free_windows;
+	free_windows = w;
+	unlock();
+}
+
+/* Bits [from, to) of a word. */
+static inline uint64_t word_mask(unsigned int from, unsigned int to)
+{
+	uint64_t below = to >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << to) - 1;
+
+	return below & ~(((uint64_t)1 << from) - 1);
+}
+
+static void set_bits(uint64_t *bits, uint32_t from, uint32_t to)
+{
+	uint32_t first = from / 64;
+	uint32_t last = (to - 1) / 64;
+
+	if (first == last) {
+		bits[first] |= word_mask(from % 64, to - first * 64);
+		return;
+	}
+	bits[first] |= word_mask(from % 64, 64);
+	for (uint32_t i = first + 1; i < last; i++)
+		bits[i] = ~(uint64_t)0;
+	bits[last] |= word_mask(0, to - last * 64);
+}
+
+/* The first bit at or after `from`, and before `to`, that is `set`; `to` if there is none. */
+static uint32_t next_bit(const uint64_t *bits, uint32_t from, uint32_t to, bool set)
+{
+	while (from < to) {
+		uint64_t word = bits[from / 64];
+
+		word = (set ? word : ~word) & ~(((uint64_t)1 << from % 64) - 1);
+		if (word != 0) {
+			uint32_t found = from / 64 * 64 + (uint32_t)__builtin_ctzll(word);
+
+			return found < to ? found : to;
+		}
+		from = (from / 64 + 1) * 64;
+	}
+	return to;
+}
+
+/* All of it, or an error. */
+static void write_out(struct window *w, uint64_t offset, const unsigned char *bytes, size_t n)
+{
+	w->bytes_out += n;
+	while (n > 0) {
+		long done = kernel.write_at(w->fd, bytes, n, offset);
+
+		w->calls_out++;
+		if (done == -EINTR)
+			continue;
+		if (done <= 0) {
+			if (w->error == 0)
+				w->error = done < 0 ? (int)-done : EIO;
+			return;
+		}
+		bytes += done;
+		offset += (uint64_t)done;
+		n -= (size_t)done;
+	}
+}
+
+static bool has_few_runs(const struct window_block *b)
+{
+	uint32_t at = b->low;
+
+	for (unsigned int runs = 0; runs < FEW_RUNS; runs++) {
+		at = next_bit(b->bits, next_bit(b->bits, at, b->high, true), b->high, false);
+		if (at == b->high)
+			return true;
+	}
+	return false;
+}
+
+static bool is_alone(const struct window *w)
+{
+	struct file_stat now;
+
+	return kernel.stat(w->fd, &now) == 0 && now.size == w->seen.size &&
+	       now.mtime == w->seen.mtime && now.ctime == w->seen.ctime;
+}
+
+/* What the file has where a block's bytes are to go, in `scratch`; false if it may change. */
+static bool learn(struct window *w, const struct window_block *b)
+{
+	uint32_t n = b->high - b->low;
+	long got = 0;
+
+	stats_add(COUNT_own_calls, 3);
+	w->alone = is_alone(w);
+	if (!w->alone)
+		return false;
+	if (b->offset + b->low < w->seen.size)
+		got = kernel.read_at(w->fd, w->scratch + b->low, n, b->offset + b->low);
+	if (got < 0)
+		return false;
+	memset(w->scratch + b->low + got, 0, n - (size_t)got);
+	/* Once more, since the reading took its time. */
+	w->alone = is_alone(w);
+	return w->alone;
+}
+
+/* The end of what goes out in one write: with gaps, if they are known. */
+static uint32_t end_of_run(const struct window *w, struct window_block *b, uint32_t from,
+			   bool gaps_known)
+{
+	uint32_t end = next_bit(b->bits, from, b->high, false);
+
+	while (gaps_known && end < b->high) {
+		uint32_t next = next_bit(b->bits, end, b->high, true);
+
+		if (next == b->high || next / SECTOR > (end - 1) / SECTOR + 1)
+			break;
+		memcpy(b->bytes + end, w->scratch + end, next - end);
+		end = next_bit(b->bits, next, b->high, false);
+	}
+	return end;
+}
+
+/* `clear`: and they are pending no longer. Else we may be in the middle of anything, and nothing is
+ * touched but the file. */
+static void flush_block(struct window *w, struct window_block *b, bool clear)
+{
+	uint32_t to = b->high;
+	bool gaps_known = clear && to != 0 && w->alone && !has_few_runs(b) && learn(w, b);
+	uint32_t from = to != 0 ? next_bit(b->bits, b->low, to, true) : 0;
+
+	while (from < to) {
+		uint32_t end = end_of_run(w, b, from, gaps_known);
+
+		write_out(w, b->offset + from, b->bytes + from, end - from);
+		from = next_bit(b->bits, end, to, true);
+	}
+	if (!clear || to == 0)
+		return;
+	memset(b->bits + b->low / 64, 0, ((size_t)(to + 63) / 64 - b->low / 64) * 8);
+	b->high = 0;
+	if (w->alone)
+		w->alone = kernel.stat(w->fd, &w->seen) == 0;
+}
+
+static inline bool holds(const struct window *w, const struct window_block *b, uint64_t offset)
+{
+	return b->used != 0 && b->offset >> w->shift == offset >> w->shift;
+}
+
+static struct window_block *find(struct window *w, uint64_t offset)
+{
+	if (w->last != NULL && holds(w, w->last, offset))
+		return w->last;
+	for (unsigned int i = 0; i < w->count; i++) {
+		if (holds(w, &w->blocks[i], offset))
+			return &w->blocks[i];
+	}
+	return NULL;
+}
+
+static struct window_block *evict(struct window *w, uint64_t offset)
+{
+	struct window_block *b = &w->blocks[0];
+
+	for (unsigned int i = 1; i < w->count; i++) {
+		if (w->blocks[i].used < b->used)
+			b = &w->blocks[i];
+	}
+	flush_block(w, b, true);
+	b->offset = offset >> w->shift << w->shift;
+	return b;
+}
+
+static void store_in(struct window_block *b, uint32_t at, const unsigned char *bytes, uint32_t n)
+{
+	memcpy(b->bytes + at, bytes, n);
+	/* For the signal handler that flushes: the bounds cover bits that are not set yet. */
+	if (b->high == 0) {
+		b->low = at;
+		b->high = at + n;
+	}
+	b->low = at < b->low ? at : b->low;
+	b->high = at + n > b->high ? at + n : b->high;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	set_bits(b->bits, at, at + n);
+}
+
+/* What is pending of [offset, offset + n) goes out before what is newer. */
+static void flush_range(struct window *w, uint64_t offset, size_t n)
+{
+	for (unsigned int i = 0; i < w->count; i++) {
+		struct window_block *b = &w->blocks[i];
+
+		if (b->high != 0 && b->offset + b->low < offset + n && b->offset + b->high > offset)
+			flush_block(w, b, true);
+	}
+}
+
+void window_store(struct window *w, uint64_t offset, const void *from, size_t n)
+{
+	const unsigned char *bytes = from;
+	size_t size = block_size(w);
+
+	/* No cheaper in blocks. */
+	if (n >= size) {
+		flush_range(w, offset, n);
+		write_out(w, offset, bytes, n);
+		if (w->alone)
+			w->alone = kernel.stat(w->fd, &w->seen) == 0;
+		return;
+	}
+	while (n > 0) {
+		uint32_t at = (uint32_t)(offset & (size - 1));
+		size_t room = size - at;
+		size_t part = n < room ? n : room;
+		struct window_block *b = find(w, offset);
+
+		if (b == NULL)
+			b = evict(w, offset);
+		b->used = ++w->clock;
+		w->last = b;
+		store_in(b, at, bytes, (uint32_t)part);
+		bytes += part;
+		offset += part;
+		n -= part;
+	}
+}
+
+void window_overlay(const struct window *w, uint64_t offset, void *to, size_t n)
+{
+	unsigned char *bytes = to;
+
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct window_block *b = &w->blocks[i];
+		uint64_t low = offset > b->offset ? offset - b->offset : 0;
+		uint64_t high = offset + n > b->offset ? offset + n - b->offset : 0;
+		uint32_t at;
+
+		high = high < b->high ? high : b->high;
+		if (low >= high)
+			continue;
+		for (at = next_bit(b->bits, (uint32_t)low, (uint32_t)high, true); at < high;) {
+			uint32_t stop = next_bit(b->bits, at, (uint32_t)high, false);
+
+			memcpy(bytes + (size_t)(b->offset + at - offset), b->bytes + at, stop - at);
+			at = next_bit(b->bits, stop, (uint32_t)high, true);
+		}
+	}
+}
+
+uint64_t window_reach(const struct window *w)
+{
+	uint64_t reach = 0;
+
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct window_block *b = &w->blocks[i];
+
+		if (b->high != 0 && b->offset + b->high > reach)
+			reach = b->offset + b->high;
+	}
+	return reach;
+}
+
+void window_flush(struct window *w, bool clear)
+{
+	for (unsigned int i = 0; i < w->count; i++)
+		flush_block(w, &w->blocks[i], clear);
+}

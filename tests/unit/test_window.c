@@ -1,0 +1,270 @@
+/*
+ * What was written and is not in the file yet (window.c): against a plain array that is written to
+ * at once, as natively.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_kernel.h"
+#include "unit.h"
+#include "window.h"
+
+#define MOST ((size_t)16 << 20)
+
+/* The kernel's file, and what it should be once everything is out. */
+static struct {
+	unsigned char bytes[MOST];
+	unsigned char written[MOST]; /* 1: by one of our calls */
+	uint64_t size;
+	int64_t time;
+	unsigned int writes;
+	unsigned int fail_after; /* 0: never */
+	int error;
+	size_t most; /* bytes in one call */
+} file;
+
+static unsigned char model[MOST];
+static unsigned char asked[MOST];
+static uint64_t model_size;
+
+static int stat_file(int fd, struct file_stat *ret_stat)
+{
+	(void)fd;
+	*ret_stat = (struct file_stat){.size = file.size, .mtime = file.time, .ctime = file.time};
+	return 0;
+}
+
+static long read_file(int fd, void *to, size_t n, uint64_t offset)
+{
+	(void)fd;
+	if (offset >= file.size)
+		return 0;
+	n = n < file.size - offset ? n : (size_t)(file.size - offset);
+	memcpy(to, file.bytes + offset, n);
+	return (long)n;
+}
+
+static long write_file(int fd, const void *from, size_t n, uint64_t offset)
+{
+	(void)fd;
+	file.writes++;
+	if (file.fail_after != 0 && file.writes > file.fail_after)
+		return -file.error;
+	n = file.most != 0 && n > file.most ? file.most : n;
+	memcpy(file.bytes + offset, from, n);
+	memset(file.written + offset, 1, n);
+	file.size = offset + n > file.size ? offset + n : file.size;
+	file.time++;
+	return (long)n;
+}
+
+static struct window *begin(void)
+{
+	struct window *w;
+
+	kernel.stat = stat_file;
+	kernel.read_at = read_file;
+	kernel.write_at = write_file;
+	w = window_begin(3);
+	assert_non_null(w);
+	return w;
+}
+
+static void store(struct window *w, uint64_t offset, const void *from, size_t n)
+{
+	window_store(w, offset, from, n);
+	memcpy(model + offset, from, n);
+	memset(asked + offset, 1, n);
+	model_size = offset + n > model_size ? offset + n : model_size;
+}
+
+static void store_any(struct window *w, struct rng *rng, uint64_t reach)
+{
+	static unsigned char bytes[3 << 20];
+	size_t n = rng_below(rng, 20) == 0 ? 1 + rng_below(rng, 5000) : 1 + rng_below(rng, 64);
+	uint64_t offset = rng_below(rng, reach);
+
+	if (rng_below(rng, 500) == 0)
+		n = sizeof(bytes);
+	for (size_t i = 0; i < n && i < 100; i++)
+		bytes[i] = (unsigned char)rng_next(rng);
+	store(w, offset, bytes, n);
+}
+
+/* What a read would give. */
+static void check_reads(struct window *w, struct rng *rng, uint64_t reach)
+{
+	unsigned char got[9000] = {0};
+	size_t n = 1 + rng_below(rng, sizeof(got));
+	uint64_t offset = rng_below(rng, reach);
+
+	read_file(3, got, n, offset);
+	window_overlay(w, offset, got, n);
+	assert_memory_equal(got, model + offset, n);
+	assert_int_equal(window_reach(w) > file.size ? window_reach(w) : file.size, model_size);
+}
+
+static void check_file(void)
+{
+	assert_int_equal(file.size, model_size);
+	assert_memory_equal(file.bytes, model, model_size);
+}
+
+static void any_order_any_size(void **state)
+{
+	struct rng rng = unit_rng();
+	struct window *w = begin();
+
+	for (int i = 0; i < 20000; i++) {
+		uint64_t reach = i % 3 == 0 ? MOST - (3 << 20) - 5000 : 100000;
+
+		store_any(w, &rng, reach);
+		if (i % 7 == 0)
+			check_reads(w, &rng, reach);
+		if (rng_below(&rng, 2000) == 0) {
+			window_flush(w, true);
+			assert_int_equal(window_reach(w), 0);
+			check_file();
+		}
+	}
+	window_flush(w, true);
+	check_file();
+	assert_int_equal(w->error, 0);
+	window_end(w);
+}
+
+/* Nothing goes out that is more than a sector away from what was written. */
+static void holes_stay_holes(void **state)
+{
+	struct rng rng = unit_rng();
+	struct window *w = begin();
+
+	for (int i = 0; i < 3000; i++)
+		store_any(w, &rng, MOST - (3 << 20) - 5000);
+	window_flush(w, true);
+	check_file();
+	for (size_t sector = 0; sector < MOST; sector += 512) {
+		bool was_asked = memchr(asked + sector, 1, 512) != NULL;
+
+		assert_true(was_asked || memchr(file.written + sector, 1, 512) == NULL);
+	}
+}
+
+/* A handler that flushes in between changes nothing but the file. */
+static void flush_that_keeps(void **state)
+{
+	struct window *w = begin();
+
+	store(w, 10, "abc", 3);
+	window_flush(w, false);
+	assert_memory_equal(file.bytes + 10, "abc", 3);
+	assert_int_equal(window_reach(w), 13);
+	file.bytes[11] = 'x';
+	window_flush(w, true);
+	assert_memory_equal(file.bytes + 10, "abc", 3);
+}
+
+/* Many small gaps make few writes … */
+static void gaps_are_filled(void **state)
+{
+	struct window *w = begin();
+
+	memset(file.bytes, 'o', 3000);
+	memset(model, 'o', 3000);
+	file.size = model_size = 3000;
+	w = window_begin(3);
+	for (uint64_t at = 0; at < 4000; at += 16)
+		store(w, at, "123456789abc", 12);
+	window_flush(w, true);
+	check_file();
+	assert_int_equal(file.writes, 1);
+}
+
+/* … but not where somebody else writes too: what is theirs stays. */
+static void gaps_of_others(void **state)
+{
+	struct window *w = begin();
+
+	for (uint64_t at = 0; at < 4000; at += 16)
+		store(w, at, "123456789abc", 12);
+	window_flush(w, true);
+	file.bytes[14] = model[14] = 'o';
+	file.time++;
+	file.writes = 0;
+	for (uint64_t at = 0; at < 4000; at += 16)
+		store(w, at, "23456789abcd", 12);
+	/* Even if it is done between the look and the writes, after the first sign of somebody. */
+	window_flush(w, true);
+	check_file();
+	assert_int_equal(file.writes, 250);
+	for (uint64_t at = 0; at < 4000; at += 16)
+		store(w, at, "3456789abcde", 12);
+	file.bytes[30] = model[30] = 'p';
+	window_flush(w, true);
+	check_file();
+}
+
+static void short_writes(void **state)
+{
+	struct rng rng = unit_rng();
+	struct window *w = begin();
+
+	file.most = 100;
+	for (int i = 0; i < 300; i++)
+		store_any(w, &rng, 100000);
+	window_flush(w, true);
+	check_file();
+}
+
+static void failures_are_kept(void **state)
+{
+	struct window *w = begin();
+
+	file.error = ENOSPC;
+	file.fail_after = 1;
+	store(w, 0, "a", 1);
+	store(w, 5000, "b", 1);
+	window_flush(w, true);
+	assert_int_equal(w->error, ENOSPC);
+	assert_int_equal(window_reach(w), 0);
+	assert_int_equal(file.bytes[0], 'a');
+	assert_int_equal(file.size, 1);
+	window_end(w);
+	/* The next one begins anew. */
+	w = window_begin(3);
+	assert_int_equal(w->error, 0);
+	assert_int_equal(window_reach(w), 0);
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct window *kept[8];
+	int count = 0;
+
+	kept[count++] = begin();
+	while (count < 8 && (kept[count] = window_begin(3)) != NULL)
+		count++;
+	assert_true(count < 8);
+	store(kept[0], 7, "x", 1);
+	window_end(kept[0]);
+	kept[0] = window_begin(3);
+	assert_non_null(kept[0]);
+	assert_int_equal(window_reach(kept[0]), 0);
+}
+
+int main(void)
+{
+	static const struct unit_case cases[] = {
+		CASE(any_order_any_size, EXCLUSIVE_WORLDS),
+		CASE(holes_stay_holes, EXCLUSIVE_WORLDS),
+		CASE(flush_that_keeps, EXCLUSIVE_WORLDS),
+		CASE(gaps_are_filled, NORMAL),
+		CASE(gaps_of_others, NORMAL),
+		CASE(short_writes, EXCLUSIVE_WORLDS),
+		CASE(failures_are_kept, EXCLUSIVE_WORLDS),
+		CASE(memory_is_bounded, EXCLUSIVE_WORLDS),
+	};
+
+	return RUN(cases);
+}
