@@ -17,6 +17,11 @@
  * programs only, `anon` when asked for or under pressure. */
 #define DEFAULT_MODES (MODE_mmap | MODE_read | MODE_stdio | MODE_plugins)
 
+static unsigned int default_modes(void)
+{
+	return DEFAULT_MODES | (config_program_is_bfd() ? MODE_write : 0);
+}
+
 #define ALL_MODES ((1U << MODE_COUNT) - 1)
 
 struct config config = {.max_view = DEFAULT_MAX_VIEW, .modes = DEFAULT_MODES};
@@ -71,7 +76,7 @@ static bool apply_mode(const char *word, size_t length, bool *plain_seen, unsign
 static bool read_modes(const char *value)
 {
 	bool plain_seen = false;
-	unsigned int modes = DEFAULT_MODES;
+	unsigned int modes = default_modes();
 
 	for (const char *word = value;; word++) {
 		size_t length = strcspn(word, ",");
@@ -267,6 +272,7 @@ void config_read(char *const *environment, const char *argv0)
 	bool wanted = true;
 
 	read_program_names(argv0);
+	config.modes = default_modes();
 	/* A set-uid program takes no orders from the environment (what secure_getenv looks at). */
 	if (getauxval(AT_SECURE) != 0)
 		environment = NULL;

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "aside.h"
 #include "config.h"
 #include "entry.h"
 #include "fd.h"
@@ -34,7 +35,15 @@
 static inline int opened(int fd)
 {
 	fd_opened(fd);
+	aside_opened(fd);
 	return fd;
+}
+
+/* May truncate its file, or write to it: what is to be written comes first. */
+static inline void opening(int flags)
+{
+	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
+		aside_bytes();
 }
 
 /* The mode is read only where there is one. */
@@ -50,71 +59,84 @@ static inline int opened(int fd)
 int mc_open(const char *path, int flags, ...)
 {
 	READ_MODE(flags)
+	opening(flags);
 	return opened(NEXT(open)(path, flags, mode));
 }
 
 int mc_open64(const char *path, int flags, ...)
 {
 	READ_MODE(flags)
+	opening(flags);
 	return opened(NEXT(open64)(path, flags, mode));
 }
 
 int mc___open(const char *path, int flags, ...)
 {
 	READ_MODE(flags)
+	opening(flags);
 	return opened(NEXT(__open)(path, flags, mode));
 }
 
 int mc___open64(const char *path, int flags, ...)
 {
 	READ_MODE(flags)
+	opening(flags);
 	return opened(NEXT(__open64)(path, flags, mode));
 }
 
 int mc___open_2(const char *path, int flags)
 {
+	opening(flags);
 	return opened(NEXT(__open_2)(path, flags));
 }
 
 int mc___open64_2(const char *path, int flags)
 {
+	opening(flags);
 	return opened(NEXT(__open64_2)(path, flags));
 }
 
 int mc_openat(int dir, const char *path, int flags, ...)
 {
 	READ_MODE(flags)
+	opening(flags);
 	return opened(NEXT(openat)(dir, path, flags, mode));
 }
 
 int mc_openat64(int dir, const char *path, int flags, ...)
 {
 	READ_MODE(flags)
+	opening(flags);
 	return opened(NEXT(openat64)(dir, path, flags, mode));
 }
 
 int mc___openat_2(int dir, const char *path, int flags)
 {
+	opening(flags);
 	return opened(NEXT(__openat_2)(dir, path, flags));
 }
 
 int mc___openat64_2(int dir, const char *path, int flags)
 {
+	opening(flags);
 	return opened(NEXT(__openat64_2)(dir, path, flags));
 }
 
 int mc_creat(const char *path, mode_t mode)
 {
+	aside_bytes();
 	return opened(NEXT(creat)(path, mode));
 }
 
 int mc_creat64(const char *path, mode_t mode)
 {
+	aside_bytes();
 	return opened(NEXT(creat64)(path, mode));
 }
 
 int mc_open_by_handle_at(int mount, struct file_handle *handle, int flags)
 {
+	opening(flags);
 	return opened(NEXT(open_by_handle_at)(mount, handle, flags));
 }
 
@@ -184,6 +206,7 @@ static inline void forget_closed(int fd)
 {
 	if (__builtin_expect(fd == 2, 0))
 		entry_before_close(2, 2);
+	aside_share(fd);
 	fd_forget(fd);
 }
 
@@ -204,11 +227,14 @@ void entry_close_range(unsigned int first, unsigned int last, int flags)
 	/* They will be closed by exec. */
 	if ((flags & CLOSE_RANGE_CLOEXEC) && !(flags & CLOSE_RANGE_UNSHARE))
 		return;
-	if (flags & CLOSE_RANGE_UNSHARE)
+	if (flags & CLOSE_RANGE_UNSHARE) {
+		aside_share_all();
 		fd_stop_tracking();
+	}
 	if (flags & CLOSE_RANGE_CLOEXEC)
 		return;
 	entry_before_close(first, last);
+	aside_share_all();
 	fd_forget_range(first, last);
 }
 
@@ -226,16 +252,21 @@ void mc_closefrom(int first)
 
 int mc_dup(int fd)
 {
-	int copy = NEXT(dup)(fd);
+	int copy;
 
+	aside_share(fd);
+	copy = NEXT(dup)(fd);
 	fd_duplicated(fd, copy);
 	return copy;
 }
 
 static inline void forget_target(int fd, int to)
 {
-	if (fd != to)
-		fd_forget(to);
+	aside_share(fd);
+	if (fd == to)
+		return;
+	aside_share(to);
+	fd_forget(to);
 }
 
 static inline int copied(int fd, int answer)
@@ -266,15 +297,31 @@ int mc_dup3(int fd, int to, int flags)
  * the flags meanwhile. */
 void entry_before_fcntl(int fd, int command, int argument)
 {
-	if (command == F_SETFL && (argument & O_DIRECT))
-		reads_refuse(fd);
+	switch (command) {
+	case F_GETFD:
+	case F_SETFD:
+	case F_GETFL:
+		break;
+	case F_SETFL:
+		if (argument & O_DIRECT)
+			reads_refuse(fd);
+		aside_share(fd);
+		break;
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		aside_share(fd);
+		break;
+	default:
+		aside_fd(fd);
+		break;
+	}
 }
 
 void entry_fcntl(int fd, int command, int argument, int answer)
 {
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
 		fd_duplicated(fd, answer);
-	else
+	else if (command == F_SETFL)
 		entry_before_fcntl(fd, command, argument);
 }
 

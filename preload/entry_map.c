@@ -8,6 +8,7 @@
 #include <sys/shm.h>
 
 #include "budget.h"
+#include "aside.h"
 #include "config.h"
 #include "entry.h"
 #include "estate.h"
@@ -110,6 +111,8 @@ static void *map_any(const struct view_request *request,
 	if (!config.active)
 		return map(request, request->flags);
 	stats_add(COUNT_mmap_calls, 1);
+	if (request->fd >= 0 && !tls.vfork_child)
+		aside_tell_fd(request->fd, ASIDE_MAPPED);
 	p = answer_with_view(request, &reason);
 	if (p != NULL)
 		return p;

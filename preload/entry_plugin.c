@@ -16,14 +16,18 @@
 
 #include "config.h"
 #include "plugin.h"
+#include "stream.h"
+#include "tls.h"
 
 /*
  * A library is about to be loaded that will find libc's functions before ours. Whatever relies on
- * seeing all calls on something has to end here, for good. Nothing does so far: descriptors that
- * such a library closes are missed like those that libc closes inside itself (fd.h).
+ * seeing all calls on something has to end here, for good: streams. Descriptors that such a library
+ * closes are missed like those that libc closes inside itself (fd.h).
  */
 static void entry_deepbind(void)
 {
+	if (!tls.vfork_child)
+		stream_finish();
 }
 
 any_function dlopen_target(const char *path, int *flags)

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "config.h"
 #include "entry.h"
 #include "entry_process.h"
@@ -51,8 +52,10 @@ pid_t mc___fork(void)
 
 void process_fork_before(void)
 {
-	if (config.active)
-		lock_fork_prepare();
+	if (!config.active)
+		return;
+	aside_share_all();
+	lock_fork_prepare();
 }
 
 void process_fork_after(long pid)
@@ -90,6 +93,7 @@ bool process_vfork_before(void)
 	bool outer = config.active && !tls.vfork_child;
 
 	if (outer) {
+		aside_share_all();
 		vfork_signals = sys_block_signals();
 		guard_mask_changed();
 	}
@@ -206,6 +210,7 @@ static int clone_vforks(const struct clone_call *call)
 
 	if (tls.vfork_child)
 		return pass_on(call);
+	aside_share_all();
 	start.signals = sys_block_signals();
 	guard_mask_changed();
 	pid = pass_on(&wrapper);
@@ -231,6 +236,7 @@ static int clone_any(const struct clone_call *call)
 	case PROCESS_VFORK:
 		return clone_vforks(call);
 	case PROCESS_STRANGER:
+		aside_share_all();
 		fd_stop_tracking();
 		break;
 	case PROCESS_THREAD:
@@ -289,6 +295,9 @@ void process_limits(int resource, uint64_t limit)
 	if (config.active && !tls.vfork_child && limit != RLIM64_INFINITY &&
 	    (resource == RLIMIT_AS || resource == RLIMIT_DATA))
 		view_retreat();
+	/* What would be written too far has to fail when it is. */
+	if (resource == RLIMIT_FSIZE)
+		aside_share_all();
 }
 
 /* RLIM_INFINITY is ULONG_MAX, which is not RLIM64_INFINITY where long has 32 bits. */
@@ -333,8 +342,10 @@ int mc_prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 
 
 int mc_unshare(int flags)
 {
-	if (flags & CLONE_FILES)
+	if (flags & CLONE_FILES) {
+		aside_share_all();
 		fd_stop_tracking();
+	}
 	return NEXT(unshare)(flags);
 }
 
@@ -343,6 +354,7 @@ void process_report(void)
 	/* Its counts are its parent's, which goes on. */
 	if (tls.vfork_child)
 		return;
+	aside_all();
 	report_write();
 	stats_report();
 }

@@ -7,6 +7,7 @@
  *
  * Deliberately absent: syscall(SYS_pread64).
  */
+#include "aside.h"
 #include "config.h"
 #include "entry.h"
 #include "reads.h"
@@ -15,6 +16,7 @@ static inline bool served(int fd, void *to, size_t n, off64_t offset)
 {
 	struct bytes_request request = {.offset = (uint64_t)offset, .n = n, .to = to};
 
+	aside_fd(fd);
 	return reads_serve(fd, &request);
 }
 
@@ -70,14 +72,20 @@ static inline ssize_t scattered(int fd, ssize_t answer)
 
 ssize_t mc_preadv(int fd, const struct iovec *pieces, int count, off_t offset)
 {
-	size_t n = reads_scatter(fd, pieces, count, (uint64_t)offset);
+	size_t n;
+
+	aside_fd(fd);
+	n = reads_scatter(fd, pieces, count, (uint64_t)offset);
 
 	return n != 0 ? (ssize_t)n : scattered(fd, NEXT(preadv)(fd, pieces, count, offset));
 }
 
 ssize_t mc_preadv64(int fd, const struct iovec *pieces, int count, off64_t offset)
 {
-	size_t n = reads_scatter(fd, pieces, count, (uint64_t)offset);
+	size_t n;
+
+	aside_fd(fd);
+	n = reads_scatter(fd, pieces, count, (uint64_t)offset);
 
 	return n != 0 ? (ssize_t)n : scattered(fd, NEXT(preadv64)(fd, pieces, count, offset));
 }
@@ -85,16 +93,20 @@ ssize_t mc_preadv64(int fd, const struct iovec *pieces, int count, off64_t offse
 /* With an offset of -1 these read at the description's own, and move it. */
 ssize_t mc_preadv2(int fd, const struct iovec *pieces, int count, off_t offset, int flags)
 {
-	size_t n =
-		flags == 0 && offset >= 0 ? reads_scatter(fd, pieces, count, (uint64_t)offset) : 0;
+	size_t n;
+
+	aside_fd(fd);
+	n = flags == 0 && offset >= 0 ? reads_scatter(fd, pieces, count, (uint64_t)offset) : 0;
 
 	return n != 0 ? (ssize_t)n : scattered(fd, NEXT(preadv2)(fd, pieces, count, offset, flags));
 }
 
 ssize_t mc_preadv64v2(int fd, const struct iovec *pieces, int count, off64_t offset, int flags)
 {
-	size_t n =
-		flags == 0 && offset >= 0 ? reads_scatter(fd, pieces, count, (uint64_t)offset) : 0;
+	size_t n;
+
+	aside_fd(fd);
+	n = flags == 0 && offset >= 0 ? reads_scatter(fd, pieces, count, (uint64_t)offset) : 0;
 
 	return n != 0 ? (ssize_t)n
 		      : scattered(fd, NEXT(preadv64v2)(fd, pieces, count, offset, flags));

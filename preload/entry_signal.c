@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "death.h"
 #include "entry.h"
 #include "entry_signal.h"
 #include "guard.h"
@@ -25,8 +26,12 @@ static int pass_action(int number, const struct sigaction *action, struct sigact
 	    number != SIGBUS && number != SIGSEGV)
 		guard_note_mask(&action->sa_mask);
 	answer = next_sigaction(number, action, old);
-	if (answer == 0 && old != NULL)
+	if (answer == 0 && old != NULL) {
 		guard_translate(number, old);
+		death_translate(number, old);
+	}
+	if (answer == 0 && action != NULL && !tls.vfork_child)
+		death_default(number);
 	return answer;
 }
 
@@ -106,6 +111,7 @@ static __sighandler_t translated(int number, __sighandler_t handler)
 		return handler;
 	action.sa_handler = handler;
 	guard_translate(number, &action);
+	death_translate(number, &action);
 	return action.sa_handler;
 }
 

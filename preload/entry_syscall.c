@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "aside.h"
 #include "config.h"
 #include "entry.h"
 #include "entry_process.h"
@@ -351,10 +352,56 @@ static bool touches_views(long number, long a, long b, long d, long e, long c)
 	}
 }
 
+/* Whatever the number does, it may look. */
+static void step_before(long number)
+{
+	switch (number) {
+	case SYS_futex:
+	case SYS_getpid:
+	case SYS_gettid:
+	case SYS_getrandom:
+	case SYS_getcpu:
+	case SYS_membarrier:
+		return;
+	case SYS_dup:
+#ifdef SYS_dup2
+	case SYS_dup2:
+#endif
+	case SYS_dup3:
+	case SYS_fcntl:
+#ifdef SYS_fcntl64
+	case SYS_fcntl64:
+#endif
+	case SYS_close:
+	case SYS_close_range:
+	case SYS_clone:
+	case SYS_clone3:
+#ifdef SYS_fork
+	case SYS_fork:
+	case SYS_vfork:
+#endif
+	case SYS_unshare:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_io_uring_setup:
+	case SYS_io_uring_enter:
+	case SYS_io_uring_register:
+	case SYS_io_submit:
+	case SYS_setrlimit:
+	case SYS_prlimit64:
+		aside_share_all();
+		return;
+	default:
+		aside_all();
+		return;
+	}
+}
+
 any_function syscall_target(long number, long a, long b, long c, long d, long e)
 {
 	if (!config.active)
 		return (any_function)NEXT(syscall);
+	step_before(number);
 	switch (number) {
 	case NUMBER_OF_MMAP:
 	case SYS_munmap:

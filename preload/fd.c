@@ -59,6 +59,11 @@ struct fd_entry *fd_make(int fd)
 	return fd_find(fd);
 }
 
+int fd_highest(void)
+{
+	return (int)__atomic_load_n(&highest, __ATOMIC_RELAXED);
+}
+
 /* After which a read that is under way may still set `reads_served`; its handle is over then. */
 static void forget_reads(struct fd_entry *entry)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "death.h"
 #include "lock.h"
 #include "sys.h"
 
@@ -95,6 +96,7 @@ __attribute__((noinline, cold)) static void die(int number, siginfo_t *info)
 {
 	const struct sigaction action = {.sa_handler = SIG_DFL};
 
+	death_come();
 	guard.action(number, &action, NULL);
 	if (!is_fault(number, info) || info->si_code == SI_KERNEL)
 		sys_signal_self(number, info);

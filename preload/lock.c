@@ -14,7 +14,7 @@ static uint64_t fork_signals;
  * set run then too, before and after ours, and may end views: for them a lock is taken already. */
 #define FORKING 0x80
 
-static void word_take(uint32_t *word)
+void lock_word_take(uint32_t *word)
 {
 	uint32_t seen = 0;
 
@@ -29,7 +29,7 @@ static void word_take(uint32_t *word)
 	}
 }
 
-static void word_drop(uint32_t *word)
+void lock_word_drop(uint32_t *word)
 {
 	if (__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) == 2)
 		sys_futex_wake(word);
@@ -48,7 +48,7 @@ struct lock_hold lock_take(enum lock_rank rank)
 	if (tls.locks >> rank != 0)
 		__builtin_trap();
 #endif
-	word_take(&words[rank]);
+	lock_word_take(&words[rank]);
 	tls.locks = (uint8_t)(tls.locks | 1U << rank);
 	return hold;
 }
@@ -57,7 +57,7 @@ void lock_drop(enum lock_rank rank, struct lock_hold hold)
 {
 	if (tls.locks & FORKING)
 		return;
-	word_drop(&words[rank]);
+	lock_word_drop(&words[rank]);
 	tls.locks = (uint8_t)(tls.locks & ~(1U << rank));
 	if (tls.locks == 0)
 		sys_unblock_signals(hold.signals);
@@ -73,7 +73,7 @@ void lock_fork_prepare(void)
 	uint64_t signals = sys_block_signals();
 
 	for (int rank = 0; rank < LOCK_COUNT; rank++)
-		word_take(&words[rank]);
+		lock_word_take(&words[rank]);
 	fork_signals = signals;
 	tls.locks = FORKING;
 }
@@ -84,7 +84,7 @@ void lock_fork_parent(void)
 
 	tls.locks = 0;
 	for (int rank = LOCK_COUNT - 1; rank >= 0; rank--)
-		word_drop(&words[rank]);
+		lock_word_drop(&words[rank]);
 	sys_unblock_signals(signals);
 }
 

@@ -27,6 +27,11 @@ struct lock_hold {
 struct lock_hold lock_take(enum lock_rank rank);
 void lock_drop(enum lock_rank rank, struct lock_hold hold);
 
+/* The same lock without a rank and with signals as they are, for a word that its owner keeps. The
+ * owner sees to it that no handler waits for its own thread. */
+void lock_word_take(uint32_t *word);
+void lock_word_drop(uint32_t *word);
+
 /* Whether this thread holds any of them. */
 int lock_held(void);
 

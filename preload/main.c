@@ -8,7 +8,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "aside.h"
 #include "config.h"
+#include "death.h"
 #include "guard.h"
 #include "lock.h"
 #include "log.h"
@@ -17,7 +19,20 @@
 #include "region.h"
 #include "report.h"
 #include "stats.h"
+#include "stream.h"
 #include "test_point.h"
+
+/* A child shares the descriptions, and has a copy of all that was not written. */
+static void fork_prepare(void)
+{
+	aside_share_all();
+	lock_fork_prepare();
+}
+
+static void tell_all(void)
+{
+	aside_all();
+}
 
 static void fork_child(void)
 {
@@ -36,13 +51,16 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		return;
 	mem_begin();
 	stats_begin();
-	pthread_atfork(lock_fork_prepare, lock_fork_parent, fork_child);
+	pthread_atfork(fork_prepare, lock_fork_parent, fork_child);
 	guard_begin(next.sigaction);
+	death_begin(next.sigaction, tell_all);
+	stream_begin();
 	test_begin();
 }
 
 __attribute__((destructor)) static void end(void)
 {
+	stream_finish();
 	report_write();
 	stats_report();
 }

@@ -12,6 +12,15 @@
 
 struct next next;
 
+/* The first version of libc on each machine. */
+#if defined(__x86_64__)
+#define OLDEST_VERSION "GLIBC_2.2.5"
+#elif defined(__i386__)
+#define OLDEST_VERSION "GLIBC_2.0"
+#else
+#define OLDEST_VERSION "GLIBC_2.17"
+#endif
+
 static const char *const names[HOOK_COUNT] = {
 #define HOOK(ret, name, params, fallback) #name,
 #define NEWFD(name, params, args, fallback) #name,
@@ -222,6 +231,32 @@ static int raw_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return (int)-sys_call(SYS_rt_sigprocmask, how, (long)set, (long)old, 8, 0, 0);
 }
 
+static ssize_t raw_read(int fd, void *to, size_t n)
+{
+	return RAW(SYS_read, fd, to, n, 0, 0, 0);
+}
+
+static ssize_t raw_write(int fd, const void *from, size_t n)
+{
+	return RAW(SYS_write, fd, from, n, 0, 0, 0);
+}
+
+#if UINTPTR_MAX == UINT64_MAX
+static off64_t raw_lseek(int fd, off64_t offset, int whence)
+{
+	return RAW(SYS_lseek, fd, offset, whence, 0, 0, 0);
+}
+
+/* The kernel's structure is libc's. */
+static int raw_fstat(int fd, void *to)
+{
+	return (int)RAW(SYS_fstat, fd, to, 0, 0, 0, 0);
+}
+#else
+#define raw_lseek none
+#define raw_fstat none
+#endif
+
 static void raw_exit(int status)
 {
 	for (;;)
@@ -265,6 +300,19 @@ static any_function *cell_of(enum hook hook)
 	return &((any_function *)(void *)&next)[hook];
 }
 
+/* What only programs of old are linked with has no default version. It is not tried, for a look-up
+ * that fails allocates. */
+static bool is_of_old(enum hook hook)
+{
+	return hook == HOOK__IO_vfscanf || hook == HOOK_xdrstdio_create;
+}
+
+static void *look_up(enum hook hook)
+{
+	return is_of_old(hook) ? dlvsym(RTLD_NEXT, names[hook], OLDEST_VERSION)
+			       : dlsym(RTLD_NEXT, names[hook]);
+}
+
 any_function next_bind(enum hook hook)
 {
 	any_function found = NULL;
@@ -274,7 +322,7 @@ any_function next_bind(enum hook hook)
 		void *symbol;
 
 		tls.binding = 1;
-		symbol = dlsym(RTLD_NEXT, names[hook]);
+		symbol = look_up(hook);
 		tls.binding = 0;
 		errno = saved;
 		/* ISO C has no cast from an object's pointer to a function's. */
@@ -284,6 +332,13 @@ any_function next_bind(enum hook hook)
 		return fallback_of(hook);
 	__atomic_store_n(cell_of(hook), found, __ATOMIC_RELEASE);
 	return found;
+}
+
+any_function next_of(enum hook hook)
+{
+	any_function bound = *cell_of(hook);
+
+	return bound != NULL ? bound : next_bind(hook);
 }
 
 void next_bind_all(void)

@@ -60,6 +60,9 @@ typedef void (*any_function)(void);
 /* Looks one name up; never NULL (a stub that fails with ENOSYS if all else does). */
 any_function next_bind(enum hook hook);
 
+/* The same as NEXT() for a number. */
+any_function next_of(enum hook hook);
+
 /* Looks all of them up. Called by the constructor. */
 void next_bind_all(void);
 

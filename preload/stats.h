@@ -28,6 +28,8 @@
 	X(streams)          /* streams opened by name */                                           \
 	X(streams_mapped)   /* of these, read from a region at some time */                        \
 	X(streams_combined) /* of these, with combined writes at some time */                      \
+	X(writes_combined)  /* writes of these that were kept for a while */                       \
+	X(writes_made)      /* writes that they became */                                          \
 	X(bytes_mapped)     /* bytes handed out as views or copied from regions */                 \
 	X(regions_made)     /* regions mapped in all */                                            \
 	X(plugin_opens)     /* calls of dlopen for linker plugins that stay loaded */              \

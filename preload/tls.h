@@ -1,11 +1,13 @@
 /*
- * What the library keeps for each thread: sixteen bytes, initial-exec, so that they take none of
- * the dynamic linker's spare static TLS to speak of and need no call to reach.
+ * What the library keeps for each thread: a few words, initial-exec, so that they take none of the
+ * dynamic linker's spare static TLS to speak of and need no call to reach.
  */
 #ifndef TLS_H
 #define TLS_H
 
 #include <stdint.h>
+
+struct stream;
 
 struct tls {
 	/* This thread is a vfork child (entry_process.c): it shares our memory, but not our
@@ -26,6 +28,8 @@ struct tls {
 	uint8_t reads_period;
 	uint16_t reads_left;
 	uint32_t reads_waited;
+	/* The stream that this thread is at work on (stream.h), or NULL. */
+	struct stream *stream;
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), visibility("hidden")));

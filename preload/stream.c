@@ -1,0 +1,526 @@
+#include "stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/single_threaded.h>
+
+#include "config.h"
+#include "death.h"
+#include "description.h"
+#include "fd.h"
+#include "guard.h"
+#include "lock.h"
+#include "log.h"
+#include "mem.h"
+#include "stats.h"
+#include "sys.h"
+#include "text.h"
+#include "tls.h"
+
+/* What a region costs, system calls and faults, is what so many moves save. */
+#define FIRST_MOVES 8
+#define FIRST_MOVES_TINY 2
+/* So many small writes with a seek after each are a pattern. */
+#define FIRST_JUMPS 16
+#define FIRST_JUMPS_TINY 2
+/* No window where the file system has less room: what it holds must not fail for want of it. */
+#define LEAST_SPACE ((uint64_t)64 << 20)
+/* A window that has to be written out every few bytes gains nothing; so many such, and the stream
+ * gets none any more. */
+#define MOST_SETBACKS 4
+
+#define LEAF_SHIFT 10
+#define LEAF_ENTRIES (1U << LEAF_SHIFT)
+#define LEAVES 1024
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+
+static struct stream *leaves[LEAVES];
+/* No number above it has a record. */
+static int highest = -1;
+/* No stream is watched any more. */
+static bool finished;
+/* Streams that have a window, now. */
+static uint32_t windows;
+
+static struct stream *at(int fd)
+{
+	struct stream *leaf;
+
+	if (fd < 0 || (unsigned int)fd >> LEAF_SHIFT >= LEAVES)
+		return NULL;
+	leaf = __atomic_load_n(&leaves[(unsigned int)fd >> LEAF_SHIFT], __ATOMIC_ACQUIRE);
+	return leaf == NULL ? NULL : &leaf[(unsigned int)fd % LEAF_ENTRIES];
+}
+
+static struct stream *make(int fd)
+{
+	struct stream **cell;
+	struct stream *seen = NULL;
+	struct stream *made;
+	int top = LOAD(highest);
+
+	if ((unsigned int)fd >> LEAF_SHIFT >= LEAVES)
+		return NULL;
+	while (fd > top && !__atomic_compare_exchange_n(&highest, &top, fd, true, __ATOMIC_RELAXED,
+							__ATOMIC_RELAXED)) {
+	}
+	cell = &leaves[(unsigned int)fd >> LEAF_SHIFT];
+	if (__atomic_load_n(cell, __ATOMIC_ACQUIRE) == NULL) {
+		made = mem_pages(LEAF_ENTRIES * sizeof(*made));
+		if (made == NULL)
+			return NULL;
+		/* Another thread may be faster; what mem_pages gave is then lost. */
+		__atomic_compare_exchange_n(cell, &seen, made, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+	}
+	return at(fd);
+}
+
+struct stream *stream_find(FILE *fp)
+{
+	struct stream *s = at(fp->_fileno);
+
+	return s != NULL && __atomic_load_n(&s->fp, __ATOMIC_ACQUIRE) == fp ? s : NULL;
+}
+
+bool stream_enter(struct stream *s)
+{
+	/* A handler, in the middle of something. */
+	if (tls.stream != NULL)
+		return false;
+	tls.stream = s;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	lock_word_take(&s->lock);
+	return true;
+}
+
+void stream_leave(struct stream *s)
+{
+	lock_word_drop(&s->lock);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tls.stream = NULL;
+}
+
+void stream_opened(FILE *fp)
+{
+	struct stream *s;
+
+	if (!config.active || config.dry_run || tls.vfork_child || LOAD(finished) ||
+	    !(config.modes & (MODE_stdio | MODE_write)) || fp->_fileno < 0)
+		return;
+	/* One that libc reads by mapping it has other functions behind it. */
+	if (fp->_flags2 & FILE2_MMAP)
+		return;
+	s = make(fp->_fileno);
+	if (s == NULL || !stream_enter(s))
+		return;
+	/* Whoever had the number is gone, unseen by any hook. */
+	stream_pass(s);
+	s->fd = fp->_fileno;
+	s->moves = 0;
+	s->jumps = 0;
+	s->setbacks = 0;
+	s->error = 0;
+	s->mapped = false;
+	s->counted = false;
+	s->reads_owed = false;
+	s->reach = INT32_MAX; /* every file system can hold that much */
+	STORE(s->state, STREAM_WATCHED);
+	__atomic_store_n(&s->fp, fp, __ATOMIC_RELEASE);
+	stream_leave(s);
+	stats_add(COUNT_streams, 1);
+}
+
+static void drop_window(struct stream *s)
+{
+	if (s->window == NULL)
+		return;
+	if (s->error == 0)
+		s->error = s->window->error;
+	window_end(s->window);
+	s->window = NULL;
+	__atomic_fetch_sub(&windows, 1, __ATOMIC_RELAXED);
+	aside_pend(-1);
+}
+
+int stream_error(struct stream *s)
+{
+	int error;
+
+	if (s->window != NULL && s->window->error != 0) {
+		window_flush(s->window, true);
+		drop_window(s);
+		s->setbacks = MOST_SETBACKS;
+	}
+	error = s->error;
+	s->error = 0;
+	return error;
+}
+
+static void not_pending(struct stream *s)
+{
+	if (s->pending) {
+		s->pending = false;
+		aside_pend(-1);
+	}
+}
+
+int stream_closing(FILE *fp)
+{
+	struct stream *s;
+	int error = 0;
+
+	if (fp == NULL || tls.vfork_child)
+		return 0;
+	s = stream_find(fp);
+	if (s == NULL || !stream_enter(s))
+		return 0;
+	if (s->window != NULL) {
+		stream_flush(s);
+		s->unfilled = false;
+		stream_surface(s);
+	} else if (s->stale && (fp->_flags & FILE_PUTTING)) {
+		/* libc writes at the kernel's offset. Of one that reads nobody asks any more. */
+		stream_surface(s);
+	}
+	drop_window(s);
+	error = s->error;
+	s->stale = false;
+	not_pending(s);
+	STORE(s->state, STREAM_NONE);
+	__atomic_store_n(&s->fp, NULL, __ATOMIC_RELEASE);
+	stream_leave(s);
+	return error;
+}
+
+/* The access time of the file moves with each read, if at all (relatime: one read is as good as
+ * many). */
+static void read_owed(struct stream *s)
+{
+	char byte;
+
+	s->reads_owed = false;
+	kernel.read_at(s->fd, &byte, 1, 0);
+	stats_add(COUNT_own_calls, 1);
+}
+
+static void write_out(struct stream *s)
+{
+	struct window *w = s->window;
+
+	if (window_reach(w) == 0)
+		return;
+	if (s->reads_owed)
+		read_owed(s);
+	window_flush(w, true);
+	stats_add(COUNT_writes_made, w->calls_out);
+	/* In the middle of things, and hardly more than a system call a write. */
+	if (w->bytes_out < w->calls_out * 4096 && s->setbacks < MOST_SETBACKS)
+		s->setbacks++;
+	w->bytes_out = 0;
+	w->calls_out = 0;
+	s->tick = 0;
+	if (w->error != 0) {
+		log_line("stream %d: write failed, error %d", s->fd, w->error);
+		drop_window(s);
+		s->setbacks = MOST_SETBACKS;
+	}
+}
+
+void stream_surface(struct stream *s)
+{
+	if (!s->pending)
+		return;
+	if (s->unfilled)
+		stream_fill(s);
+	if (s->window != NULL)
+		write_out(s);
+	if (s->stale) {
+		kernel.seek(s->fd, (uint64_t)s->fp->_offset);
+		stats_add(COUNT_own_calls, 1);
+		s->stale = false;
+	}
+	not_pending(s);
+}
+
+void stream_pass(struct stream *s)
+{
+	if (LOAD(s->state) == STREAM_SERVED)
+		stream_surface(s);
+	drop_window(s);
+	s->stale = false;
+	s->unfilled = false;
+	not_pending(s);
+	if (LOAD(s->state) != STREAM_NONE)
+		STORE(s->state, STREAM_PASSED);
+}
+
+/* What its descriptor is allows it, and it is nobody else's. */
+static bool may_serve(struct stream *s)
+{
+	struct fd_entry *entry = fd_find(s->fd);
+	uint64_t state = entry != NULL ? __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) : 0;
+	struct description *d;
+	bool may;
+
+	if (!(state & FD_TRACKED))
+		return false;
+	d = fd_describe(entry, &state);
+	if (d == NULL)
+		return false;
+	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_UNRESOLVED)
+		description_resolve(d, s->fd);
+	may = __atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) == POLICY_SERVE &&
+	      LOAD(d->references) == 2; /* the entry's and ours */
+	s->device = d->device;
+	s->inode = d->inode;
+	description_drop(state & FD_HANDLE);
+	return may;
+}
+
+bool stream_adopt(struct stream *s)
+{
+	uint8_t state = LOAD(s->state);
+
+	if (state == STREAM_WATCHED) {
+		int saved = errno;
+
+		if (++s->moves < (config.tiny ? FIRST_MOVES_TINY : FIRST_MOVES) || lock_held())
+			return false;
+		STORE(s->state, may_serve(s) ? STREAM_SERVED : STREAM_PASSED);
+		errno = saved;
+		state = LOAD(s->state);
+	}
+	return state == STREAM_SERVED;
+}
+
+static bool is_same_file(const struct stream *s, int fd)
+{
+	struct file_stat stat;
+
+	return kernel.stat(fd, &stat) == 0 && stat.device == s->device && stat.inode == s->inode;
+}
+
+/* Whether some other number of this process may be the same file. Once a stream. */
+static bool has_other_descriptor(const struct stream *s)
+{
+	int top = fd_highest();
+
+	for (int fd = 0; fd <= top; fd++) {
+		if (fd != s->fd && is_same_file(s, fd))
+			return true;
+	}
+	return false;
+}
+
+/* Whether it is mapped, by the inode's number in /proc/self/maps; also if that can't be read. */
+static bool is_mapped(const struct stream *s)
+{
+	char needle[32];
+	char buffer[4096];
+	size_t kept = 0;
+	long got = -1;
+	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	bool found = fd < 0;
+	struct text text = TEXT_ON(needle);
+
+	text_add(&text, " %ju ", (uintmax_t)s->inode);
+	while (!found && (got = sys_read(fd, buffer + kept, sizeof(buffer) - kept)) > 0) {
+		size_t n = kept + (size_t)got;
+
+		found = memmem(buffer, n, needle, strlen(needle)) != NULL;
+		kept = n < sizeof(needle) ? n : sizeof(needle);
+		memmove(buffer, buffer + n - kept, kept);
+	}
+	if (fd >= 0)
+		sys_close(fd);
+	return found || got < 0;
+}
+
+/* Regions without a view are nobody's mapping. */
+static void end_idle_regions(const struct stream *s)
+{
+	const struct fd_entry *entry = fd_find(s->fd);
+	uint64_t handle =
+		entry == NULL ? 0 : __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) & FD_HANDLE;
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	struct description *d = description_at(handle);
+
+	for (int kind = 0; d != NULL && kind < KIND_COUNT; kind++)
+		description_end_idle(d, kind);
+	lock_drop(LOCK_VIEWS, hold);
+}
+
+/* Everything that a window must be sure of. */
+static bool may_combine(struct stream *s)
+{
+	struct filesystem filesystem;
+	struct file_stat stat;
+	int flags = kernel.status_flags(s->fd);
+
+	if (flags < 0 || (flags & (O_APPEND | O_DIRECT | O_DSYNC | O_SYNC)) ||
+	    kernel.file_limit() != UINT64_MAX || kernel.stat(s->fd, &stat) < 0 ||
+	    kernel.filesystem(s->fd, &filesystem) < 0)
+		return false;
+	s->size = stat.size;
+	s->tick = kernel.tick();
+	end_idle_regions(s);
+	return filesystem.available >= LEAST_SPACE && !(stat.mode & (S_ISUID | S_ISGID)) &&
+	       !s->mapped && !has_other_descriptor(s) && !is_mapped(s);
+}
+
+bool stream_combine(struct stream *s)
+{
+	int saved = errno;
+
+	if (s->window != NULL)
+		return true;
+	if (!(config.modes & MODE_write) || s->setbacks >= MOST_SETBACKS || lock_held() ||
+	    ++s->jumps < (config.tiny ? FIRST_JUMPS_TINY : FIRST_JUMPS))
+		return false;
+	s->jumps = 0;
+	if (!may_combine(s)) {
+		s->setbacks = MOST_SETBACKS;
+		errno = saved;
+		return false;
+	}
+	s->window = window_begin(s->fd);
+	errno = saved;
+	if (s->window == NULL)
+		return false;
+	__atomic_fetch_add(&windows, 1, __ATOMIC_RELAXED);
+	aside_pend(1);
+	guard_enable();
+	death_watch();
+	stats_add(COUNT_streams_combined, 1);
+	log_line("stream %d: writes are combined", s->fd);
+	return true;
+}
+
+/* Somebody is about to look; `s` is not what this thread is at work on. */
+static void tell(struct stream *s, enum aside_why why)
+{
+	if (LOAD(s->state) == STREAM_NONE || LOAD(s->state) == STREAM_PASSED ||
+	    (why <= ASIDE_SEEN && !LOAD(s->pending)) || !stream_enter(s))
+		return;
+	switch (why) {
+	case ASIDE_LOOKED:
+		if (s->window != NULL)
+			write_out(s);
+		break;
+	case ASIDE_SEEN:
+		stream_surface(s);
+		break;
+	case ASIDE_MAPPED:
+		s->mapped = true;
+		if (s->window == NULL)
+			break;
+		stream_surface(s);
+		drop_window(s);
+		break;
+	case ASIDE_SHARED:
+		stream_pass(s);
+		break;
+	}
+	stream_leave(s);
+}
+
+/* In a signal handler that has interrupted the stream's own thread: what can be done is. */
+static void tell_busy(struct stream *s)
+{
+	if (s->window != NULL)
+		window_flush(s->window, false);
+	if (s->stale)
+		kernel.seek(s->fd, (uint64_t)s->fp->_offset);
+}
+
+static void tell_fd(int fd, enum aside_why why)
+{
+	struct stream *s = at(fd);
+
+	if (s == NULL)
+		return;
+	if (tls.stream == s)
+		tell_busy(s);
+	else
+		tell(s, why);
+}
+
+static void tell_all(enum aside_why why)
+{
+	int top = LOAD(highest);
+
+	for (int fd = 0; fd <= top; fd++)
+		tell_fd(fd, why);
+}
+
+/* A handful of numbers with windows at most, and the table is small. */
+static void tell_bytes(void)
+{
+	int top = LOAD(highest);
+
+	if (LOAD(windows) == 0)
+		return;
+	for (int fd = 0; fd <= top; fd++) {
+		struct stream *s = at(fd);
+
+		if (s != NULL && __atomic_load_n(&s->window, __ATOMIC_RELAXED) != NULL)
+			tell_fd(fd, ASIDE_SEEN);
+	}
+}
+
+/* Another descriptor: is it a file that has a window? */
+static void tell_opened(int opened)
+{
+	int top = LOAD(highest);
+
+	if (LOAD(windows) == 0)
+		return;
+	for (int fd = 0; fd <= top; fd++) {
+		struct stream *s = at(fd);
+
+		if (fd != opened && s != NULL &&
+		    __atomic_load_n(&s->window, __ATOMIC_RELAXED) != NULL &&
+		    is_same_file(s, opened))
+			tell_fd(fd, ASIDE_MAPPED);
+	}
+}
+
+void stream_step(FILE *fp, bool writes)
+{
+	struct stream *s;
+
+	if (fp == NULL)
+		return;
+	/* What it writes may be a message to somebody. */
+	if (writes)
+		tell_bytes();
+	s = stream_find(fp);
+	if (s == NULL)
+		return;
+	/* Its window stands by: libc's own calls come after it, and the next move is ours. With
+	 * other threads, one of them may move it while libc is at work. */
+	tell(s, __libc_single_threaded ? ASIDE_SEEN : ASIDE_SHARED);
+}
+
+static const struct aside_owner owner = {
+	.fd = tell_fd,
+	.bytes = tell_bytes,
+	.all = tell_all,
+	.opened = tell_opened,
+};
+
+void stream_begin(void)
+{
+	aside_add(&owner);
+}
+
+void stream_finish(void)
+{
+	STORE(finished, true);
+	tell_all(ASIDE_SHARED);
+}
