@@ -140,10 +140,15 @@ $(BUILD)/tests/%: tests/programs/%.c $(BUILD)/tests/flags
 $(BUILD)/tests/differ: $(wildcard tests/diff/*.[ch]) $(BUILD)/tests/flags
 	$(call run,PROGRAM)$(COMPILER) -O1 -g -Wall -pthread -o $@ $(filter %.c,$^)
 
+DIFF_SHARED = $(patsubst %,tests/diff/%.c,fault peer random script)
+$(BUILD)/tests/stdiffer: $(wildcard tests/diff/streams/*.[ch]) $(DIFF_SHARED) tests/diff/script.h \
+		$(BUILD)/tests/flags
+	$(call run,PROGRAM)$(COMPILER) -O1 -g -Wall -pthread -o $@ $(filter %.c,$^)
+
 -include $(wildcard $(UNIT)/*.d $(UNIT)/objs/support/*.d $(BUILD)/tests/*.d)
 
 unit-tests: $(UNIT_TESTS)
-test-programs: $(addprefix $(BUILD)/tests/,$(PROGRAMS) differ libmapcoalesce-test.so)
+test-programs: $(addprefix $(BUILD)/tests/,$(PROGRAMS) differ stdiffer libmapcoalesce-test.so)
 
 # With SANITIZE, only the unit tests are built differently. On a foreign machine they run under qemu,
 # and no program of this system could be preloaded.
@@ -181,8 +186,9 @@ bench: all
 # hooks.def is a table, and not formatted. Test programs and benchmarks stand alone, and say themselves
 # that they want _GNU_SOURCE.
 LINT_C := $(wildcard preload/*.c tests/unit/*.c tests/unit/support/*.c)
-LINT_PROGRAMS := $(wildcard tests/programs/*.c tests/bench/*.c tests/diff/*.c)
-LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h tests/unit/support/*.h)
+LINT_PROGRAMS := $(wildcard tests/programs/*.c tests/bench/*.c tests/diff/*.c \
+	tests/diff/streams/*.c)
+LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h tests/diff/streams/*.h tests/unit/support/*.h)
 LINT_FLAGS = -std=gnu11 -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' -DMC_UNIT_TEST -DMC_CHECK -Ipreload \
 	-Itests/unit/support
 tidy = printf '%s\n' $(1) | xargs -r -P 2 -I @ clang-tidy --quiet @ -- $(2) 2>$(BUILD)/tidy.log || \

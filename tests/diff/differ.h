@@ -3,14 +3,10 @@
  * of what must come of each. tests/diff/run runs it natively and with the library, compares the
  * transcripts, and shortens the sequence that makes a difference.
  *
- *   seed ──> draw ──> line ──> run ──> transcript        (the line also goes to the script, which
- *   script ─────────>  │        │                         the other worlds replay)
- *                      v        v
- *                    model: files, descriptors, slots ──> what was seen must be this
- *
- * A *line* is an operation and its operands, all numbers: `protect 3 0 0 8192 1`. It names things
- * by their place in a table of ours, never by address or descriptor number, and means something
- * whatever came before it, so that any part of a script is a script.
+ *   script.h: seed or script ──> line ──> run ──> transcript
+ *                                 │        │
+ *                                 v        v
+ *                               model: files, descriptors, slots ──> what was seen must be this
  *
  * A *slot* is an address range that one call of mmap or mremap gave us. What is known of it is
  * known for each page: dead (unmapped, or moved away), or of which file, with what protection. The
@@ -37,15 +33,8 @@
 #ifndef DIFFER_H
 #define DIFFER_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "script.h"
 
-#define PAGE ((size_t)4096)
 #define FILE_PAGES 900 /* more than 2 MiB: the library places such files in another way */
 #define FILE_BYTES ((int64_t)(FILE_PAGES * PAGE))
 #define NAMES 4
@@ -56,7 +45,6 @@
 #define MAIN_SLOTS 20 /* the rest is the second thread's */
 #define SLOT_PAGES 1000
 #define COPIES 6000
-#define OPERANDS 9
 
 /*
  * The model (model.c).
@@ -163,86 +151,9 @@ void model_forked(void);
 const struct slot *occupant(const struct slot *except, const char *addr);
 
 /*
- * Running lines (script.c).
- */
-
-enum {
-	BY_MAIN = 1,
-	BY_CHILD = 2,
-	BY_HANDLER = 4,
-	BY_THREAD = 8, /* and by the first thread meanwhile */
-	BY_ALL = 15,
-	BY_ONE = 7, /* by whoever is alone in the process */
-};
-
-struct line {
-	const struct operation *operation;
-	int64_t a[OPERANDS];
-};
-
-struct operation {
-	const char *name;
-	unsigned int operands;
-	unsigned int weight;
-	unsigned int by;
-	void (*draw)(int64_t *a);
-	void (*run)(const int64_t *a);
-};
-
-extern const struct operation operations[];
-const struct operation *operation_named(const char *name);
-
-struct text {
-	char *bytes;
-	size_t size;
-	size_t length;
-	int fd; /* written out after each line; -1 = kept */
-};
-
-/* Who is running lines. */
-struct runner {
-	unsigned int by;
-	int first_slot;
-	int end_slot;
-	uint64_t random;
-	size_t at; /* the next line, if a script is replayed */
-	int left;  /* lines to draw, if not */
-	uint64_t number;
-	struct text *transcript;
-	struct text *script;
-};
-
-extern __thread struct runner *self;
-
-/* Adds to the line of the transcript that is being made. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The model was contradicted. */
-void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says what a call answered: 0, or an errno, and what the model wants, or ANY. */
-#define ANY (-1)
-void outcome(int error, int wanted);
-void text_flush(struct text *text);
-void text_add(struct text *text, const char *bytes, size_t n);
-
-/* Lines up to the end of the block, or of the script. */
-void run_lines(void);
-/* How a block ended, and where its lines end, when a script is replayed. */
-size_t block_end(size_t at, bool ret_at_meanwhile);
-bool replaying(void);
-/* Writes a line without operands to the script, if one is being made. */
-void script_word(const char *word);
-int script_main(int argc, char **argv);
-
-/*
  * Drawing operands (draw.c).
  */
 
-uint64_t draw_bits(void);
-/* 0 … n - 1. */
-int64_t draw(int64_t n);
-bool one_in(int n);
-/* One of the numbers that follow; count of them first. */
-int64_t draw_of(int count, ...);
 int64_t draw_slot(bool live);
 int64_t draw_fd(void);
 int64_t draw_bytes(void); /* the size of a file */
@@ -251,32 +162,15 @@ size_t draw_pages(void);
 int64_t draw_prot(void);
 /* A place in a slot: its index, a page, bytes from there on. */
 void draw_range(int64_t *slot, int64_t *page, int64_t *length);
-void draw_seed(uint64_t seed);
-/* What this seed likes: 0 never, 1, or more often. */
-unsigned int draw_liking(size_t operation);
 
 /*
- * Memory (memory.c): loads and stores that may fault; 0 or the signal.
+ * Memory (memory.c)
  */
 
-void memory_begin(void);
-int copy_guarded(void *to, const void *from, size_t n);
-/* The n bytes that `value` stands for. */
-void pattern(unsigned char *to, size_t n, uint64_t value);
-uint64_t sum_of(const unsigned char *bytes, size_t n, uint64_t sum);
 /* Everything that is alive is what it must be; the sum of it. */
 void check_all(void);
 /* A new range shares no page with what is alive. */
 bool overlaps_live(const struct slot *slot);
-
-/*
- * The other process (peer.c).
- */
-
-void peer_begin(void);
-void peer_end(void);
-int peer_do(int what, const char *path, int64_t offset, int64_t length, uint64_t value);
-enum { PEER_APPEND, PEER_TRUNCATE, PEER_OVERWRITE, PEER_PUNCH, PEER_KINDS };
 
 /* The mode in which both processes do as they like, and only invariants are checked (free.c). */
 int free_run(uint64_t seed, double seconds);

@@ -16,38 +16,6 @@ static struct {
 	bool writes;    /* most mappings are writable */
 } likes;
 
-uint64_t draw_bits(void)
-{
-	uint64_t x = self->random += 0x9e3779b97f4a7c15U;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebU;
-	return x ^ x >> 31;
-}
-
-int64_t draw(int64_t n)
-{
-	return (int64_t)(draw_bits() % (uint64_t)n);
-}
-
-bool one_in(int n)
-{
-	return draw(n) == 0;
-}
-
-int64_t draw_of(int count, ...)
-{
-	int which = (int)draw(count);
-	int64_t value = 0;
-	va_list list;
-
-	va_start(list, count);
-	for (int i = 0; i <= which; i++)
-		value = va_arg(list, int);
-	va_end(list);
-	return value;
-}
-
 void draw_seed(uint64_t seed)
 {
 	self->random = seed * 0x9e3779b97f4a7c15U + 12345;
@@ -70,6 +38,11 @@ void draw_seed(uint64_t seed)
 unsigned int draw_liking(size_t operation)
 {
 	return likes.operations[operation];
+}
+
+bool draw_phase(struct line *ret_line)
+{
+	return false;
 }
 
 /* Some tries for a live one, or a dead one; else any of ours. */

@@ -29,6 +29,22 @@ static void name_files(const char *folder)
 	common->tmpfs = statfs(folder, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC;
 }
 
+/* The transcript goes to stdout, the script to stderr. */
+static int run_script(int argc, char **argv)
+{
+	static char out_bytes[4096];
+	static char script_bytes[4096];
+	static struct text out = {out_bytes, sizeof(out_bytes), 0, STDOUT_FILENO};
+	static struct text script = {script_bytes, sizeof(script_bytes), 0, STDERR_FILENO};
+	static struct runner runner = {.by = BY_MAIN, .end_slot = SLOTS, .transcript = &out};
+
+	if (!script_load(argc, argv))
+		return 2;
+	runner.script = &script;
+	script_run(&runner);
+	return common->wrong != 0 ? 3 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	bool freely = argc == 5 && strcmp(argv[1], "-f") == 0;
@@ -43,12 +59,13 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_ARENA_MAX, 1);
 	model_begin();
-	memory_begin();
+	wrong_count = &common->wrong;
+	fault_begin();
 	name_files(argv[freely ? 2 : 1]);
 	if (freely)
 		return free_run(strtoull(argv[3], NULL, 10), strtod(argv[4], NULL));
 	peer_begin();
-	status = script_main(argc - 2, argv + 2);
+	status = run_script(argc - 2, argv + 2);
 	peer_end();
 	return status;
 }

@@ -1,62 +1,10 @@
 /* Loads, stores, and looking at everything that is alive. */
 #include "range.h"
 
-#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* Where a fault of this thread continues; NULL outside of copy_guarded. */
-static __thread sigjmp_buf *fault_jump;
-
-static void on_fault(int number)
-{
-	if (fault_jump == NULL) {
-		/* Not ours: die of it. */
-		signal(number, SIG_DFL);
-		return;
-	}
-	siglongjmp(*fault_jump, number);
-}
-
-void memory_begin(void)
-{
-	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
-
-	sigaction(SIGSEGV, &action, NULL);
-	sigaction(SIGBUS, &action, NULL);
-}
-
-int copy_guarded(void *to, const void *from, size_t n)
-{
-	sigjmp_buf here;
-	sigjmp_buf *before = fault_jump;
-	int number;
-
-	/* The signal stays unblocked (SA_NODEFER), so the mask need not be saved. A handler that
-	 * interrupts us may come here too. */
-	number = sigsetjmp(here, 0);
-	if (number == 0) {
-		*(sigjmp_buf *volatile *)&fault_jump = &here;
-		memcpy(to, from, n);
-	}
-	fault_jump = before;
-	return number;
-}
-
-void pattern(unsigned char *to, size_t n, uint64_t value)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = (unsigned char)((value * 0x9e3779b97f4a7c15U >> 32) + i * 167 + (i >> 8));
-}
-
-uint64_t sum_of(const unsigned char *bytes, size_t n, uint64_t sum)
-{
-	for (size_t i = 0; i < n; i++)
-		sum = (sum ^ bytes[i]) * 0x100000001b3U;
-	return sum;
-}
 
 static const int signal_of[] = {[SEE_BYTES] = 0, [SEE_SEGV] = SIGSEGV, [SEE_BUS] = SIGBUS};
 

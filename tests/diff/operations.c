@@ -1,8 +1,6 @@
 /* The table of operations: name, operands, how often, by whom. */
 #include "differ.h"
 
-#include <string.h>
-
 /* clang-format off */
 #define ROW(name, operands, weight, by) {#name, operands, weight, by, draw_##name, run_##name}
 
@@ -52,12 +50,3 @@ const struct operation operations[] = {
 	{0},
 };
 /* clang-format on */
-
-const struct operation *operation_named(const char *name)
-{
-	for (const struct operation *o = operations; o->name != NULL; o++) {
-		if (strcmp(o->name, name) == 0)
-			return o;
-	}
-	return NULL;
-}

@@ -1,5 +1,5 @@
 /* Lines: drawing them or reading them, running them, and writing down what came of it. */
-#include "differ.h"
+#include "script.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #define MOST_LINES 100000
 
 __thread struct runner *self;
+uint64_t *wrong_count;
 
 /* A script that is replayed. A word of its own (end, meanwhile) has a NULL operation and the word's
  * number as operand. */
@@ -22,6 +23,15 @@ enum { WORD_END = 1, WORD_MEANWHILE };
 bool replaying(void)
 {
 	return replays;
+}
+
+const struct operation *operation_named(const char *name)
+{
+	for (const struct operation *o = operations; o->name != NULL; o++) {
+		if (strcmp(o->name, name) == 0)
+			return o;
+	}
+	return NULL;
 }
 
 void text_flush(struct text *text)
@@ -70,7 +80,7 @@ void wrong(const char *format, ...)
 {
 	va_list list;
 
-	__atomic_fetch_add(&common->wrong, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(wrong_count, 1, __ATOMIC_RELAXED);
 	say(" MODEL: ");
 	va_start(list, format);
 	say_list(format, list);
@@ -152,9 +162,12 @@ static const struct operation *draw_operation(void)
 static void run_drawn(void)
 {
 	for (; self->left > 0; self->left--) {
-		struct line line = {.operation = draw_operation()};
+		struct line line = {0};
 
-		line.operation->draw(line.a);
+		if (!draw_phase(&line)) {
+			line.operation = draw_operation();
+			line.operation->draw(line.a);
+		}
 		run_line(&line);
 	}
 }
@@ -242,34 +255,40 @@ static bool read_script(const char *name)
 	return true;
 }
 
-/* What makes a run: drawn from a seed, or read from a script. */
-int script_main(int argc, char **argv)
-{
-	static char out_bytes[4096];
-	static char script_bytes[4096];
-	static struct text out = {out_bytes, sizeof(out_bytes), 0, STDOUT_FILENO};
-	static struct text script = {script_bytes, sizeof(script_bytes), 0, -1};
-	static struct runner runner = {.by = BY_MAIN, .end_slot = SLOTS, .transcript = &out};
-	static struct line first;
+static uint64_t seed;
+static int drawn_lines;
 
-	self = &runner;
+bool script_load(int argc, char **argv)
+{
 	if (argc == 1) {
 		replays = true;
-		if (!read_script(argv[0]))
-			return 2;
-		run_lines();
-	} else {
-		script.fd = STDERR_FILENO;
-		runner.script = &script;
-		draw_seed(strtoull(argv[0], NULL, 10));
-		first.operation = operation_named("begin");
-		first.operation->draw(first.a);
-		run_line(&first);
-		runner.left = atoi(argv[1]);
-		run_lines();
+		return read_script(argv[0]);
 	}
-	first.operation = operation_named("check");
-	replays = true; /* it belongs to no script */
-	run_line(&first);
-	return common->wrong != 0 ? 3 : 0;
+	seed = strtoull(argv[0], NULL, 10);
+	drawn_lines = atoi(argv[1]);
+	return true;
+}
+
+/* A line that is part of no script, or its first. */
+static void run_named(const char *name)
+{
+	static struct line line;
+
+	line.operation = operation_named(name);
+	if (!replays)
+		line.operation->draw(line.a);
+	run_line(&line);
+}
+
+void script_run(struct runner *runner)
+{
+	self = runner;
+	if (!replays) {
+		draw_seed(seed);
+		run_named("begin");
+	}
+	runner->left = drawn_lines;
+	run_lines();
+	replays = true;
+	run_named("check");
 }
