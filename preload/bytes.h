@@ -63,7 +63,9 @@
 #include <sys/uio.h>
 
 #include "description.h"
+#include "guard.h"
 #include "stats.h"
+#include "sys.h"
 
 /* Requests of this many bytes and more are no cheaper as copies. */
 #define BYTES_TOO_MANY ((size_t)65536)
@@ -78,22 +80,71 @@ struct bytes_request {
 	int count;
 };
 
-/* REASON_none: all of it was copied, and was in the file; that the description still is the right
- * one is for the caller to ask. REASON_past_end: it is not below the last page of what is readable.
- * REASON_first: no region has it. REASON_fault, REASON_descriptor: the real call has the answer.
- * The caller has asked guard_stands() and guard_ready(). */
-enum reason bytes_copy(const struct description *d, uint64_t handle,
-		       const struct bytes_request *request);
+/* Looks for a region that has the request's range and the page after it: REASON_none, or
+ * REASON_first if there is none, or REASON_past_end if that is not below the end of the file. */
+enum reason bytes_find(const struct description *d, uint64_t handle,
+		       const struct bytes_request *request, struct region_source *ret_source);
 
-/* Whether bytes_copy would find a region, and all that it touches in memory: REASON_none,
- * REASON_past_end, REASON_first, or REASON_cold if it is not, as far as the kernel tells (it says
- * so of one's own files only). */
-enum reason bytes_at_hand(const struct description *d, uint64_t handle,
-			  const struct bytes_request *request);
+/* Whether all that a copy touches is in memory, as far as the kernel tells (it says so of one's own
+ * files only). */
+bool bytes_at_hand(const struct region_source *source, const struct bytes_request *request);
+
+bool bytes_scatter(const struct bytes_request *request, const char *from);
 
 #ifdef MC_UNIT_TEST
 /* What happens between a copy and what is asked after it: another process, another thread. */
 extern void (*bytes_copied)(void);
+static inline void bytes_note_copied(void)
+{
+	if (bytes_copied != NULL)
+		bytes_copied();
+}
+#else
+static inline void bytes_note_copied(void)
+{
+}
 #endif
+
+/* The offset of the page after the range; less than the range's if there can't be one. */
+static inline uint64_t bytes_after(const struct bytes_request *request)
+{
+	return ((request->offset + request->n - 1) | (sys_page_size() - 1)) + 1;
+}
+
+/* Whether the region still is what it was when it was looked at; after everything that was read
+ * from its addresses. */
+static inline bool bytes_stand(const struct region_source *source)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&source->region->stamp, __ATOMIC_RELAXED) == source->stamp;
+}
+
+/* REASON_none: all of it was copied, and was in the file; that the description still is the right
+ * one is for the caller to ask. `readable`: how far the file reaches, as last known.
+ * REASON_past_end: the page after the range is not below that. REASON_first: nor in the region.
+ * REASON_fault: the real call has the answer. REASON_descriptor: the region has changed. The caller
+ * has asked guard_ready(). Some thirty instructions, and the copy. */
+static inline enum reason bytes_copy(const struct region_source *source, uint64_t readable,
+				     const struct bytes_request *request)
+{
+	uint64_t after = bytes_after(request);
+	const char *from = source->base + (size_t)request->offset;
+	bool copied;
+
+	if (__builtin_expect(after >= readable || request->offset > after, 0))
+		return REASON_past_end;
+	if (__builtin_expect(after >= source->extent, 0))
+		return REASON_first;
+	if (__builtin_expect(!guard_touch(from, source->base + (size_t)after, sys_page_size()), 0))
+		return REASON_fault;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	copied = __builtin_expect(request->count == 0, 1)
+			 ? guard_copy(request->to, from, request->n)
+			 : bytes_scatter(request, from);
+	if (__builtin_expect(!copied, 0))
+		return REASON_fault;
+	bytes_note_copied();
+	return __builtin_expect(bytes_stand(source), 1) ? REASON_none : REASON_descriptor;
+}
 
 #endif

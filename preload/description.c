@@ -327,6 +327,20 @@ static bool fully_held(const struct file_stat *stat)
 	return stat->held == ((stat->size + mask) & ~mask) && stat->unit <= mask + 1;
 }
 
+/* Either this sees that reads are refused now, or who refuses them sees this. */
+static void set_readable(struct description *d, uint64_t size)
+{
+	__atomic_store_n(&d->readable, size, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&d->reads, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&d->readable, 0, __ATOMIC_SEQ_CST);
+}
+
+void description_refuse_reads(struct description *d)
+{
+	__atomic_store_n(&d->reads, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&d->readable, 0, __ATOMIC_SEQ_CST);
+}
+
 enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 {
 	struct file_stat stat;
@@ -335,8 +349,7 @@ enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 	if (kernel.stat(fd, &stat) < 0 || stat.device != d->device || stat.inode != d->inode)
 		return REASON_descriptor;
 	*ret_size = stat.size;
-	__atomic_store_n(&d->readable, d->tmpfs && !fully_held(&stat) ? 0 : stat.size,
-			 __ATOMIC_RELAXED);
+	set_readable(d, d->tmpfs && !fully_held(&stat) ? 0 : stat.size);
 	if (stat.size == 0)
 		return REASON_empty;
 	return d->moves_atime && access_would_show(&stat) ? REASON_atime : REASON_none;

@@ -43,8 +43,8 @@ struct description {
 	bool seen;      /* a small mapping of it was passed through */
 	bool reads;     /* positional reads may be served too; atomic */
 	struct region *layers[KIND_COUNT];
-	/* How far reads may be served, as last known, bytes: the file's size, or 0 where a copy
-	 * would do what a read does not (tmpfs). Atomic. */
+	/* How far reads may be served, as last known, bytes: the file's size, or 0 where they may
+	 * not, or a copy would do what a read does not (tmpfs). Atomic. */
 	uint64_t readable;
 	/* The last tick in which reads were found to be not for us, and in which the access time
 	 * was found to be due. Atomic. */
@@ -87,6 +87,9 @@ void description_resolve(struct description *d, int fd);
  * let through; REASON_descriptor if it is another file. *ret_size: the file's size, bytes.
  * Refreshes `readable`. */
 enum reason description_prove(struct description *d, int fd, uint64_t *ret_size);
+
+/* From now on no read of it is served. */
+void description_refuse_reads(struct description *d);
 
 /* Adds a region in front of a kind's layers. Caller holds LOCK_VIEWS. */
 void description_add_layer(struct description *d, struct region *region);

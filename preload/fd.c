@@ -7,11 +7,10 @@
 #include "mem.h"
 #include "tls.h"
 
-#define LEAF_SHIFT 16
+#define LEAF_SHIFT FD_LEAF_SHIFT
 #define LEAF_ENTRIES (1U << LEAF_SHIFT)
-#define LEAVES (1U << (31 - LEAF_SHIFT))
 
-static struct fd_entry *leaves[LEAVES];
+struct fd_entry *fd_leaves[FD_LEAVES];
 static bool stopped;
 /* No number above it has ever been entered. */
 static unsigned int highest;
@@ -19,16 +18,6 @@ static unsigned int highest;
 static inline bool idle(void)
 {
 	return !config.active || tls.vfork_child;
-}
-
-struct fd_entry *fd_find(int fd)
-{
-	struct fd_entry *leaf;
-
-	if (fd < 0)
-		return NULL;
-	leaf = __atomic_load_n(&leaves[(unsigned int)fd >> LEAF_SHIFT], __ATOMIC_ACQUIRE);
-	return leaf == NULL ? NULL : &leaf[(unsigned int)fd % LEAF_ENTRIES];
 }
 
 static __attribute__((noinline, cold)) void make_leaf(struct fd_entry **cell)
@@ -55,7 +44,7 @@ struct fd_entry *fd_make(int fd)
 	}
 	if (entry != NULL)
 		return entry;
-	make_leaf(&leaves[(unsigned int)fd >> LEAF_SHIFT]);
+	make_leaf(&fd_leaves[(unsigned int)fd >> LEAF_SHIFT]);
 	return fd_find(fd);
 }
 
@@ -64,9 +53,36 @@ int fd_highest(void)
 	return (int)__atomic_load_n(&highest, __ATOMIC_RELAXED);
 }
 
-/* After which a read that is under way may still set `reads_served`; its handle is over then. */
+#define SERIAL_MASK (((uint64_t)1 << FD_SERIAL_BITS) - 1)
+
+uint64_t fd_void_proof(struct fd_entry *entry, uint64_t seen)
+{
+	/* Never 0 again, which stands for "never made". */
+	uint64_t voided = ((seen & SERIAL_MASK) + 1) & SERIAL_MASK;
+
+	voided += voided == 0;
+	return __atomic_compare_exchange_n(&entry->proof, &seen, voided, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED)
+		       ? voided
+		       : 0;
+}
+
+void fd_renew_proof(struct fd_entry *entry, uint64_t voided, uint64_t tick)
+{
+	uint64_t proof = tick >> 20 << FD_SERIAL_BITS | voided;
+
+	__atomic_compare_exchange_n(&entry->proof, &voided, proof, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
+}
+
+/* After a change of the state: either this sees the proof that is being made, or who makes it sees
+ * the new state. A read that is under way may still set `reads_served`; its handle is over then. */
 static void forget_reads(struct fd_entry *entry)
 {
+	uint64_t proof = __atomic_load_n(&entry->proof, __ATOMIC_SEQ_CST);
+
+	while (proof != 0 && fd_void_proof(entry, proof) == 0)
+		proof = __atomic_load_n(&entry->proof, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&entry->reads_served, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&entry->small_reads, __ATOMIC_RELAXED) == 0 &&
 	    __atomic_load_n(&entry->setbacks, __ATOMIC_RELAXED) == 0 &&
@@ -84,10 +100,12 @@ static void replace(struct fd_entry *entry, uint64_t state)
 {
 	uint64_t seen = __atomic_load_n(&entry->state, __ATOMIC_RELAXED);
 
-	forget_reads(entry);
-	if (seen == state && (seen & FD_HANDLE) == 0)
+	if (seen == state && (seen & FD_HANDLE) == 0) {
+		forget_reads(entry);
 		return;
+	}
 	seen = __atomic_exchange_n(&entry->state, state, __ATOMIC_SEQ_CST);
+	forget_reads(entry);
 	if ((seen & FD_HANDLE) != 0)
 		description_drop(seen & FD_HANDLE);
 }
@@ -130,7 +148,7 @@ void fd_forget_range(unsigned int first, unsigned int last)
 		return;
 	last = last < end ? last : end;
 	for (unsigned int i = first >> LEAF_SHIFT; i <= last >> LEAF_SHIFT; i++) {
-		struct fd_entry *leaf = __atomic_load_n(&leaves[i], __ATOMIC_ACQUIRE);
+		struct fd_entry *leaf = __atomic_load_n(&fd_leaves[i], __ATOMIC_ACQUIRE);
 		unsigned int low = i << LEAF_SHIFT;
 		unsigned int high = low + LEAF_ENTRIES - 1;
 

@@ -7,7 +7,7 @@
  *   - what is known is proved again by fstat, at most once a clock tick while it is used.
  * A number that was never seen being made is proved at each use.
  *
- * An entry is one word, the state, and the tick of its last proof:
+ * An entry is one word, the state, and the tick of its last proof; and what reads need:
  *
  *    63        62      61 . . . 32  31 . . . . 0
  *    tracked   seen    generation   index            (the last two: a description's handle, or 0)
@@ -17,9 +17,10 @@
  * The table has two levels, leaves of 65,536 entries that are made when first needed and never
  * given back, so there is no limit on numbers and no cost for the ones not used.
  *
- * Synchronization: entries are atomic words. An entry that holds a handle holds a reference to the
- * description. The number's end clears the entry *before* the kernel frees the number: after that
- * another thread may have been given it.
+ * Synchronization: entries are atomic words. What a read's proof covers is written under LOCK_VIEWS
+ * while the proof is void, and read without a lock: the proof is looked at before and after. An
+ * entry that holds a handle holds a reference to the description. The number's end clears the entry
+ * *before* the kernel frees the number: after that another thread may have been given it.
  *
  * All of these do nothing while the library is not active and in a vfork child, whose descriptors
  * are not the ones in this table.
@@ -30,6 +31,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "region.h"
+
 #define FD_TRACKED ((uint64_t)1 << 63)
 #define FD_SEEN ((uint64_t)1 << 62)
 #define FD_HANDLE (FD_SEEN - 1)
@@ -37,7 +40,12 @@
 struct fd_entry {
 	uint64_t state;
 	uint64_t tick;
-	/* What reads.c knows of the pattern of this number's reads; hints, not exact. */
+	/* Reads (reads.h). Valid while `proof` stays what it is: when it was made, in units of
+	 * about a millisecond, shifted by FD_SERIAL_BITS; and how often it was made or voided. */
+	uint64_t proof;
+	struct region_source source;
+	const struct description *description;
+	/* What reads.c knows of the pattern; hints, not exact. */
 	uint32_t small_reads; /* so many small ones in a row were passed through */
 	uint16_t large_reads; /* so many large ones, lately, while it was served */
 	uint8_t setbacks;     /* how often serving it was given up */
@@ -47,8 +55,20 @@ struct fd_entry {
 
 struct description;
 
+#define FD_SERIAL_BITS 24
+
+/* Whether a proof was made in this tick (sys.h). */
+static inline bool fd_proof_is_of(uint64_t proof, uint64_t tick)
+{
+	return (proof ^ (tick >> 20 << FD_SERIAL_BITS)) >> FD_SERIAL_BITS == 0;
+}
+/* Makes a proof that was seen to be `seen` void; what it is then, or 0 if it is another by now. */
+uint64_t fd_void_proof(struct fd_entry *entry, uint64_t seen);
+/* Makes a void proof one of this tick, if it still is what fd_void_proof has said. */
+void fd_renew_proof(struct fd_entry *entry, uint64_t voided, uint64_t tick);
+
 /* The entry of a number; NULL if it is negative or there is no leaf. */
-struct fd_entry *fd_find(int fd);
+static inline struct fd_entry *fd_find(int fd);
 /* The same, making the leaf; NULL if it is negative or there is no memory. */
 struct fd_entry *fd_make(int fd);
 
@@ -73,5 +93,20 @@ bool fd_attach(struct fd_entry *entry, uint64_t seen, uint64_t handle);
 /* The entry's description, with a reference for the caller; made if there is none, and *state is
  * what the entry has then. NULL if there is no memory, or the number changed hands. */
 struct description *fd_describe(struct fd_entry *entry, uint64_t *state);
+
+/* 65,536 entries each. */
+#define FD_LEAF_SHIFT 16
+#define FD_LEAVES (1U << (31 - FD_LEAF_SHIFT))
+extern struct fd_entry *fd_leaves[FD_LEAVES] __attribute__((visibility("hidden")));
+
+static inline struct fd_entry *fd_find(int fd)
+{
+	struct fd_entry *leaf;
+
+	if (fd < 0)
+		return NULL;
+	leaf = __atomic_load_n(&fd_leaves[(unsigned int)fd >> FD_LEAF_SHIFT], __ATOMIC_ACQUIRE);
+	return leaf == NULL ? NULL : &leaf[(unsigned int)fd & ((1U << FD_LEAF_SHIFT) - 1)];
+}
 
 #endif

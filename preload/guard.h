@@ -94,10 +94,10 @@ bool guard_enable(void);
  * so on this thread since the last call of anything that may change masks. Never takes a lock. */
 bool guard_copy(void *to, const void *from, size_t n) __attribute__((visibility("hidden")));
 
-static inline bool guard_peek(const void *from, unsigned char *ret_byte)
-{
-	return guard_copy(ret_byte, from, 1);
-}
+/* Reads the byte at `from`, and then the first one of each page behind it, to that of `last`, in
+ * another page than `from`, if no access faults; `page` is the size of one. In the same way. */
+bool guard_touch(const void *from, const void *last, size_t page)
+	__attribute__((visibility("hidden")));
 
 /* How far the answer for a thread may be trusted. */
 enum guard_trust {

@@ -5,7 +5,6 @@
 
 #include "config.h"
 #include "fd.h"
-#include "guard.h"
 #include "lock.h"
 #include "log.h"
 #include "sys.h"
@@ -50,48 +49,42 @@ static inline void act_on_cancellation(void)
 		pthread_testcancel();
 }
 
-/* The copy stands if the number still means what it did. */
-static inline enum reason copy(const struct fd_entry *entry, uint64_t state,
-			       const struct description *d, const struct bytes_request *request)
-{
-	enum reason reason = bytes_copy(d, state & FD_HANDLE, request);
-
-	if (__builtin_expect(reason != REASON_none, 0))
-		return reason;
-	if (__builtin_expect(__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) != state ||
-				     !LOAD(d->reads),
-			     0))
-		return REASON_descriptor;
-	stats_read(request->n);
-	return REASON_none;
-}
-
-/* Budget: a clock reading, some twenty loads, the copy. */
+/* Budget: a clock reading, some fifty instructions more, and the copy. */
 bool reads_serve(int fd, const struct bytes_request *request)
 {
 	const struct fd_entry *entry = fd_find(fd);
-	const struct description *d;
 	enum reason reason;
-	uint64_t state;
-	uint64_t tick;
+	uint64_t proof;
 
-	if (entry == NULL || !LOAD(entry->reads_served) || request->n - 1 >= BYTES_TOO_MANY - 1)
+	if (entry == NULL)
 		return serve_slowly(fd, request);
-	state = __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
-	d = description_at(state & FD_HANDLE);
-	tick = kernel.tick();
-	if (d == NULL || !LOAD(d->reads) || !(state & FD_TRACKED) || LOAD(entry->tick) != tick ||
+	/* With it everything that was written before it. */
+	proof = __atomic_load_n(&entry->proof, __ATOMIC_ACQUIRE);
+	if (!fd_proof_is_of(proof, kernel.tick()) || request->n - 1 >= BYTES_TOO_MANY - 1 ||
 	    tls.reads_left == 0)
 		return serve_slowly(fd, request);
-	if (!guard_stands(tick) || !guard_ready())
+	if (!guard_ready())
 		return pass(REASON_guard);
 	act_on_cancellation();
-	reason = copy(entry, state, d, request);
-	if (__builtin_expect(reason == REASON_none, 1)) {
+	reason = bytes_copy(&entry->source, LOAD(entry->description->readable), request);
+	if (__builtin_expect(reason == REASON_none && LOAD(entry->proof) == proof, 1)) {
 		tls.reads_left--;
+		stats_read(request->n);
 		return true;
 	}
-	return reason == REASON_first ? serve_slowly(fd, request) : pass(reason);
+	return reason == REASON_past_end || reason == REASON_fault ? pass(reason)
+								   : serve_slowly(fd, request);
+}
+
+static void stop_serving(struct fd_entry *entry)
+{
+	uint64_t proof = LOAD(entry->proof);
+
+	STORE(entry->reads_served, false);
+	STORE(entry->small_reads, 0);
+	/* Who is faster voids it, or renews it and finds out for itself. */
+	if (proof != 0)
+		fd_void_proof(entry, proof);
 }
 
 /* Adds up, not exactly if threads do it at once. */
@@ -99,8 +92,7 @@ static void set_back(struct fd_entry *entry)
 {
 	uint8_t setbacks = LOAD(entry->setbacks);
 
-	STORE(entry->reads_served, false);
-	STORE(entry->small_reads, 0);
+	stop_serving(entry);
 	STORE(entry->large_reads, 0);
 	if (setbacks < MOST_SETBACKS)
 		STORE(entry->setbacks, (uint8_t)(setbacks + 1));
@@ -111,8 +103,7 @@ static void turn_cold(struct fd_entry *entry)
 {
 	uint8_t cold = LOAD(entry->cold);
 
-	STORE(entry->reads_served, false);
-	STORE(entry->small_reads, 0);
+	stop_serving(entry);
 	if (cold < MOST_DOUBLINGS)
 		STORE(entry->cold, (uint8_t)(cold + 1));
 }
@@ -240,11 +231,11 @@ static enum reason prove(struct description *d, struct fd_entry *entry, int fd, 
 	return reason;
 }
 
-/* The file's pages are at hand, or it is found out that they can't be. */
+/* Finds a region, or makes one, and asks whether its pages are in memory. */
 static enum reason prepare(struct description *d, struct fd_entry *entry, uint64_t state, int fd,
-			   const struct bytes_request *request)
+			   const struct bytes_request *request, struct region_source *ret_source)
 {
-	enum reason reason = bytes_at_hand(d, state & FD_HANDLE, request);
+	enum reason reason = bytes_find(d, state & FD_HANDLE, request, ret_source);
 
 	if (reason == REASON_first) {
 		struct lock_hold hold = lock_take(LOCK_VIEWS);
@@ -255,20 +246,40 @@ static enum reason prepare(struct description *d, struct fd_entry *entry, uint64
 			set_back(entry);
 			return reason;
 		}
-		reason = bytes_at_hand(d, state & FD_HANDLE, request);
+		reason = bytes_find(d, state & FD_HANDLE, request, ret_source);
 	}
-	if (reason == REASON_none && has_waited(entry))
-		reason = REASON_cold;
-	if (reason == REASON_cold)
+	if (reason == REASON_none && (!bytes_at_hand(ret_source, request) || has_waited(entry))) {
 		turn_cold(entry);
+		reason = REASON_cold;
+	}
 	return reason;
+}
+
+/* The next reads in this tick need not come here. `seen`: the proof, before anything was asked. */
+static void prove_for_next(struct fd_entry *entry, uint64_t state, const struct description *d,
+			   const struct region_source *source, uint64_t seen, uint64_t tick)
+{
+	struct lock_hold hold = lock_take(LOCK_VIEWS);
+	uint64_t voided = fd_void_proof(entry, seen);
+
+	if (voided != 0 && __atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) == state) {
+		STORE(entry->source.base, source->base);
+		STORE(entry->source.extent, source->extent);
+		STORE(entry->source.region, source->region);
+		STORE(entry->source.stamp, source->stamp);
+		STORE(entry->description, d);
+		fd_renew_proof(entry, voided, tick);
+	}
+	lock_drop(LOCK_VIEWS, hold);
 }
 
 /* What the number's file is was found out, now or before. Caller holds a reference. */
 static enum reason serve(struct description *d, struct fd_entry *entry, uint64_t state, int fd,
 			 const struct bytes_request *request)
 {
+	uint64_t seen = __atomic_load_n(&entry->proof, __ATOMIC_SEQ_CST);
 	uint64_t tick = kernel.tick();
+	struct region_source source;
 	enum reason reason;
 
 	if (!guard_enable()) {
@@ -280,12 +291,19 @@ static enum reason serve(struct description *d, struct fd_entry *entry, uint64_t
 		return reason;
 	if (!guard_stands(tick) || !guard_ready())
 		return REASON_guard;
-	reason = prepare(d, entry, state, fd, request);
-	if (reason == REASON_none)
-		reason = copy(entry, state, d, request);
-	if (reason == REASON_none && !LOAD(entry->reads_served))
-		STORE(entry->reads_served, true);
-	return reason;
+	reason = prepare(d, entry, state, fd, request, &source);
+	if (reason != REASON_none)
+		return reason;
+	reason = bytes_copy(&source, LOAD(d->readable), request);
+	if (reason != REASON_none)
+		return reason;
+	if (__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) != state)
+		return REASON_descriptor;
+	STORE(entry->reads_served, true);
+	if (!fd_proof_is_of(seen, tick) || LOAD(entry->source.stamp) != source.stamp)
+		prove_for_next(entry, state, d, &source, seen, tick);
+	stats_read(request->n);
+	return REASON_none;
 }
 
 static enum reason adopt(struct fd_entry *entry, int fd, const struct bytes_request *request)
@@ -307,7 +325,7 @@ static enum reason adopt(struct fd_entry *entry, int fd, const struct bytes_requ
 	else if (LOAD(d->reads))
 		reason = serve(d, entry, state, fd, request);
 	if (__atomic_load_n(&d->policy, __ATOMIC_ACQUIRE) != POLICY_SERVE || !LOAD(d->reads)) {
-		STORE(entry->reads_served, false);
+		stop_serving(entry);
 		STORE(entry->setbacks, MOST_SETBACKS);
 	}
 	description_drop(state & FD_HANDLE);
@@ -426,8 +444,8 @@ void reads_refuse(int fd)
 	if (entry == NULL || tls.vfork_child || !config.active)
 		return;
 	d = description_at(__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) & FD_HANDLE);
-	STORE(entry->reads_served, false);
+	stop_serving(entry);
 	STORE(entry->setbacks, MOST_SETBACKS);
 	if (d != NULL)
-		__atomic_store_n(&d->reads, false, __ATOMIC_SEQ_CST);
+		description_refuse_reads(d);
 }

@@ -79,16 +79,21 @@ enum kind {
 enum region_state { REGION_FREE, REGION_LIVE, REGION_CLOSING, REGION_ORPHAN };
 
 struct region {
-	uint64_t owner;   /* handle of its description (description.h) */
+	uint64_t owner; /* handle of its description (description.h) */
+	union {
+		struct {
+			uint32_t version; /* grows each time the record is used again */
+			/* Grows before pages become anything else than the file's. */
+			uint32_t changes;
+		};
+		uint64_t stamp; /* both, to be read at once */
+	};
 	uint32_t state;   /* enum region_state */
-	uint32_t version; /* grows each time the record is used again */
 	size_t first;     /* its first page in the estate */
 	size_t pages;     /* of the mapping, slack included */
 	size_t file_page; /* the page of the file at `first` */
 	struct region *next;
-	size_t marked; /* pages with a mark */
-	/* Grows before pages become anything else than the file's. Atomic. */
-	uint32_t changes;
+	size_t marked;  /* pages with a mark */
 	uint32_t index; /* region_at(index) is this; constant for good */
 	uint8_t kind;   /* enum kind */
 	bool shared;    /* views may have pages in common; kinds A and B only */
@@ -101,6 +106,14 @@ struct region {
 	uint32_t mostly_written;
 	bool tmpfs; /* the file is on one */
 	struct region *free_next;
+};
+
+/* Where the bytes of a region are, for those who read it without a claim (bytes.h). */
+struct region_source {
+	const char *base; /* of the file's first byte */
+	uint64_t extent;  /* bytes of the file that are mapped */
+	const struct region *region;
+	uint64_t stamp; /* the region's, when it was looked at */
 };
 
 /* The record of that index; NULL for 0. */

@@ -96,7 +96,8 @@ void stats_view_begins(uint64_t bytes);
 /* … and was given back by one munmap. */
 void stats_view_ends(void);
 
-/* A read was answered by a copy (read_calls, read_mapped, bytes_mapped). */
+/* A read was answered by a copy (read_mapped, bytes_mapped; the sum of read_calls counts it too).
+ */
 void stats_read(uint64_t bytes);
 
 /* The number of regions changed to `now`. Caller holds LOCK_VIEWS. */

@@ -378,7 +378,7 @@ struct kernel kernel = {
 	.tick = real_tick,
 };
 
-size_t sys_page_size(void)
+size_t sys_ask_page_size(void)
 {
 	static size_t known; /* atomic; whoever asks first writes what everybody would */
 	size_t size = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -388,11 +388,6 @@ size_t sys_page_size(void)
 		__atomic_store_n(&known, size, __ATOMIC_RELAXED);
 	}
 	return size;
-}
-
-unsigned int sys_page_shift(void)
-{
-	return (unsigned int)__builtin_ctzl(sys_page_size());
 }
 
 uint64_t sys_block_signals(void)

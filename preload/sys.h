@@ -118,9 +118,21 @@ static inline int sys_error(const void *p)
 	return (int)(intptr_t)p;
 }
 
-/* The size of a page, in bytes, and its logarithm: read once from the auxiliary vector. */
-size_t sys_page_size(void);
-unsigned int sys_page_shift(void);
+/* The size of a page, in bytes, and its logarithm: the machine's, or read once from the auxiliary
+ * vector. */
+size_t sys_ask_page_size(void);
+static inline size_t sys_page_size(void)
+{
+#ifdef SYS_PAGE_SIZE
+	return SYS_PAGE_SIZE;
+#else
+	return sys_ask_page_size();
+#endif
+}
+static inline unsigned int sys_page_shift(void)
+{
+	return (unsigned int)__builtin_ctzl(sys_page_size());
+}
 
 /* Blocks every signal, the ones libc keeps to itself too; returns the mask to give to
  * sys_unblock_signals(). */

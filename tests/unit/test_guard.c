@@ -140,17 +140,20 @@ static void faults_of_either_side_are_told(void **state)
 #endif
 }
 
-static void a_peek_is_one_byte(void **state)
+static void a_touch_asks_each_page(void **state)
 {
-	char *from = island(1);
-	unsigned char byte = 7;
+	char *from = island(3);
 
 	enable();
-	from[PAGE - 1] = 99;
-	assert_true(guard_peek(from + PAGE - 1, &byte));
-	assert_int_equal(byte, 99);
-	assert_false(guard_peek(from + PAGE, &byte));
-	assert_int_equal(byte, 99);
+	assert_true(guard_touch(from + 100, from + PAGE, PAGE));
+	assert_true(guard_touch(from, from + 2 * PAGE, PAGE));
+	assert_true(guard_touch(from + PAGE - 1, from + 2 * PAGE, PAGE));
+	assert_false(guard_touch(from + 2 * PAGE, from + 3 * PAGE, PAGE));
+	assert_false(guard_touch(from - 1, from, PAGE));
+	mprotect(from + PAGE, PAGE, PROT_NONE);
+	assert_false(guard_touch(from, from + PAGE, PAGE));
+	assert_false(guard_touch(from, from + 2 * PAGE, PAGE));
+	assert_false(guard_touch(from + PAGE, from + 2 * PAGE, PAGE));
 }
 
 static void truncated_pages_are_told(void **state)
@@ -527,7 +530,7 @@ int main(void)
 		CASE(copies_exactly, KERNEL),
 		CASE(reads_and_writes_nothing_beside, KERNEL),
 		CASE(faults_of_either_side_are_told, KERNEL),
-		CASE(a_peek_is_one_byte, KERNEL),
+		CASE(a_touch_asks_each_page, KERNEL),
 		CASE(truncated_pages_are_told, KERNEL),
 		CASE(nobody_is_ready_before, KERNEL),
 		CASE(a_blocking_thread_is_not_ready, KERNEL),

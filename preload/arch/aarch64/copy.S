@@ -1,5 +1,5 @@
 /*
- * guard_copy(to, from, n): see guard.h. A leaf without a frame: wherever it is interrupted, the
+ * guard_copy(to, from, n), guard_touch(from, last, page): see guard.h. A leaf without a frame: wherever it is interrupted, the
  * return address is in x30 and the stack as it was, so the handler has only to go to
  * guard_copy_fault.
  *
@@ -7,8 +7,9 @@
  * that a loop of 64.
  */
 	.text
-	.globl	guard_copy, guard_copy_fault, guard_copy_end
-	.hidden	guard_copy, guard_copy_fault, guard_copy_end
+	.globl	guard_copy, guard_touch, guard_copy_fault, guard_copy_end
+	.hidden	guard_copy, guard_touch, guard_copy_fault, guard_copy_end
+	.type	guard_touch, %function
 	.type	guard_copy, %function
 	.p2align 6
 guard_copy:
@@ -96,6 +97,20 @@ guard_copy:
 	b.lo	.Lloop
 	stp	q4, q5, [x3]
 	stp	q6, q7, [x3, #32]
+	mov	w0, #1
+	ret
+
+/* guard_touch(from, last, page) */
+guard_touch:
+	hint	#34 /* bti c */
+	ldrb	w3, [x0]
+	neg	x4, x2
+	and	x0, x0, x4
+.Ltouch:
+	add	x0, x0, x2
+	ldrb	w3, [x0]
+	cmp	x0, x1
+	b.lo	.Ltouch
 	mov	w0, #1
 	ret
 

@@ -1,5 +1,5 @@
 /*
- * guard_copy(to, from, n): see guard.h. The two registers that belong to the caller are saved before
+ * guard_copy(to, from, n), guard_touch(from, last, page): see guard.h. The two registers that belong to the caller are saved before
  * the first access and restored after the last, so that the stack looks the same at each of them,
  * and the way out from a fault is the way out.
  *
@@ -7,8 +7,9 @@
  * counts; SSE is not taken for granted.
  */
 	.text
-	.globl	guard_copy, guard_copy_fault, guard_copy_end
-	.hidden	guard_copy, guard_copy_fault, guard_copy_end
+	.globl	guard_copy, guard_touch, guard_copy_fault, guard_copy_end
+	.hidden	guard_copy, guard_touch, guard_copy_fault, guard_copy_end
+	.type	guard_touch, @function
 	.type	guard_copy, @function
 	.p2align 6
 guard_copy:
@@ -68,6 +69,31 @@ guard_copy_fault:
 	.cfi_restore_state
 	xorl	%eax, %eax
 	jmp	.Lout
+
+/* guard_touch(from, last, page) */
+guard_touch:
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %esi
+	.cfi_restore %edi
+	pushl	%esi
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset %esi, 0
+	pushl	%edi
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset %edi, 0
+	movl	12(%esp), %esi
+	movl	16(%esp), %edi
+	movl	20(%esp), %edx
+	movzbl	(%esi), %eax
+	movl	%edx, %ecx
+	negl	%ecx
+	andl	%ecx, %esi
+.Ltouch:
+	addl	%edx, %esi
+	movzbl	(%esi), %eax
+	cmpl	%edi, %esi
+	jb	.Ltouch
+	jmp	.Ldone
 guard_copy_end:
 	.cfi_endproc
 	.size	guard_copy, . - guard_copy

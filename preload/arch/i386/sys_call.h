@@ -4,6 +4,8 @@
 #ifndef SYS_CALL_H
 #define SYS_CALL_H
 
+#define SYS_PAGE_SIZE 4096
+
 static inline long sys_call(long number, long a, long b, long c, long d, long e, long f)
 {
 	long pair[2] = {number, f};

@@ -1,5 +1,5 @@
 /*
- * guard_copy(to, from, n): see guard.h. A leaf without a frame: wherever it is interrupted, the
+ * guard_copy(to, from, n), guard_touch(from, last, page): see guard.h. A leaf without a frame: wherever it is interrupted, the
  * stack holds its return address and nothing else, so the handler has only to go to
  * guard_copy_fault.
  *
@@ -8,8 +8,9 @@
  * bytes: by words it takes up to six times as long where the addresses are not aligned.
  */
 	.text
-	.globl	guard_copy, guard_copy_fault, guard_copy_end
-	.hidden	guard_copy, guard_copy_fault, guard_copy_end
+	.globl	guard_copy, guard_touch, guard_copy_fault, guard_copy_end
+	.hidden	guard_copy, guard_touch, guard_copy_fault, guard_copy_end
+	.type	guard_touch, @function
 	.type	guard_copy, @function
 	.p2align 6
 guard_copy:
@@ -133,6 +134,22 @@ guard_copy:
 .Lstring:
 	movq	%rdx, %rcx
 	rep movsb
+	movl	$1, %eax
+	ret
+
+/* guard_touch(from, last, page) */
+	.p2align 4
+guard_touch:
+	endbr64
+	movzbl	(%rdi), %eax
+	movq	%rdx, %rcx
+	negq	%rcx
+	andq	%rcx, %rdi
+.Ltouch:
+	addq	%rdx, %rdi
+	movzbl	(%rdi), %eax
+	cmpq	%rsi, %rdi
+	jb	.Ltouch
 	movl	$1, %eax
 	ret
 
