@@ -62,6 +62,12 @@ static inline bool aside_needed(void)
 	       !tls.vfork_child;
 }
 
+/* The same, less what an owner knows to be its own. */
+static inline bool aside_pending_of_others(uint32_t own)
+{
+	return __atomic_load_n(&aside_pending, __ATOMIC_RELAXED) != own && !tls.vfork_child;
+}
+
 void aside_tell_fd(int fd, enum aside_why why);
 void aside_tell_bytes(void);
 void aside_tell_all(enum aside_why why);

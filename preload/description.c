@@ -118,6 +118,7 @@ uint64_t description_new(void)
 	__atomic_store_n(&d->seen, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->reads, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->readable, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->reach, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->refused_tick, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->atime_tick, 0, __ATOMIC_RELAXED);
 	d->reason = REASON_none;
@@ -349,6 +350,8 @@ enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 	if (kernel.stat(fd, &stat) < 0 || stat.device != d->device || stat.inode != d->inode)
 		return REASON_descriptor;
 	*ret_size = stat.size;
+	if (stat.size > __atomic_load_n(&d->reach, __ATOMIC_RELAXED))
+		__atomic_store_n(&d->reach, stat.size, __ATOMIC_RELAXED);
 	set_readable(d, d->tmpfs && !fully_held(&stat) ? 0 : stat.size);
 	if (stat.size == 0)
 		return REASON_empty;

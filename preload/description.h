@@ -46,6 +46,8 @@ struct description {
 	/* How far reads may be served, as last known, bytes: the file's size, or 0 where they may
 	 * not, or a copy would do what a read does not (tmpfs). Atomic. */
 	uint64_t readable;
+	/* The largest size that was seen: offsets up to it can be seeked to. Atomic. */
+	uint64_t reach;
 	/* The last tick in which reads were found to be not for us, and in which the access time
 	 * was found to be due. Atomic. */
 	uint64_t refused_tick;

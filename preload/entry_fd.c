@@ -20,6 +20,7 @@
 #include "config.h"
 #include "entry.h"
 #include "fd.h"
+#include "offset.h"
 #include "reads.h"
 #include "report.h"
 #include "stats.h"
@@ -35,6 +36,7 @@
 static inline int opened(int fd)
 {
 	fd_opened(fd);
+	offset_opened(fd);
 	aside_opened(fd);
 	return fd;
 }

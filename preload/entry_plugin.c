@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 
 #include "config.h"
+#include "offset.h"
 #include "plugin.h"
 #include "stream.h"
 #include "tls.h"
@@ -26,8 +27,10 @@
  */
 static void entry_deepbind(void)
 {
-	if (!tls.vfork_child)
+	if (!tls.vfork_child) {
 		stream_finish();
+		offset_finish();
+	}
 }
 
 any_function dlopen_target(const char *path, int *flags)

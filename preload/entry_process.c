@@ -28,6 +28,7 @@
 #include "entry_process.h"
 #include "fd.h"
 #include "guard.h"
+#include "offset.h"
 #include "lock.h"
 #include "region.h"
 #include "report.h"
@@ -56,6 +57,7 @@ void process_fork_before(void)
 		return;
 	aside_share_all();
 	lock_fork_prepare();
+	offset_forking();
 }
 
 void process_fork_after(long pid)

@@ -1,22 +1,40 @@
 /*
- * The exported names: positional reads. Served from a region (reads.h), or passed through with
- * every argument as it came: all errors are the kernel's own, or libc's.
+ * The exported names: reads, and moves of the offset. Served from a region (reads.h), or passed
+ * through with every argument as it came: all errors are the kernel's own, or libc's.
  *
  * The next definition is called from our own frame and nothing is held, so what is a cancellation
  * point there is one here.
  *
- * Deliberately absent: syscall(SYS_pread64).
+ * Deliberately absent: syscall(SYS_pread64), syscall(SYS_read): what is pending is told before.
  */
+#include <errno.h>
+
 #include "aside.h"
 #include "config.h"
 #include "entry.h"
+#include "offset.h"
 #include "reads.h"
+#include "stats.h"
+
+/* What others keep from the kernel: what is written to the file has to be there, and before a real
+ * call at the descriptor's offset that has to be right. Our own offset is neither. */
+static inline void tell_others(int fd)
+{
+	if (__builtin_expect(aside_pending_of_others(offset_count()), 0))
+		aside_tell_fd(fd, ASIDE_SEEN);
+}
+
+static inline void look(int fd)
+{
+	if (__builtin_expect(aside_pending_of_others(offset_count()), 0))
+		aside_tell_fd(fd, ASIDE_LOOKED);
+}
 
 static inline bool served(int fd, void *to, size_t n, off64_t offset)
 {
 	struct bytes_request request = {.offset = (uint64_t)offset, .n = n, .to = to};
 
-	aside_fd(fd);
+	look(fd);
 	return reads_serve(fd, &request);
 }
 
@@ -74,7 +92,7 @@ ssize_t mc_preadv(int fd, const struct iovec *pieces, int count, off_t offset)
 {
 	size_t n;
 
-	aside_fd(fd);
+	look(fd);
 	n = reads_scatter(fd, pieces, count, (uint64_t)offset);
 
 	return n != 0 ? (ssize_t)n : scattered(fd, NEXT(preadv)(fd, pieces, count, offset));
@@ -84,7 +102,7 @@ ssize_t mc_preadv64(int fd, const struct iovec *pieces, int count, off64_t offse
 {
 	size_t n;
 
-	aside_fd(fd);
+	look(fd);
 	n = reads_scatter(fd, pieces, count, (uint64_t)offset);
 
 	return n != 0 ? (ssize_t)n : scattered(fd, NEXT(preadv64)(fd, pieces, count, offset));
@@ -95,7 +113,10 @@ ssize_t mc_preadv2(int fd, const struct iovec *pieces, int count, off_t offset, 
 {
 	size_t n;
 
-	aside_fd(fd);
+	if (offset < 0)
+		aside_fd(fd);
+	else
+		look(fd);
 	n = flags == 0 && offset >= 0 ? reads_scatter(fd, pieces, count, (uint64_t)offset) : 0;
 
 	return n != 0 ? (ssize_t)n : scattered(fd, NEXT(preadv2)(fd, pieces, count, offset, flags));
@@ -105,9 +126,161 @@ ssize_t mc_preadv64v2(int fd, const struct iovec *pieces, int count, off64_t off
 {
 	size_t n;
 
-	aside_fd(fd);
+	if (offset < 0)
+		aside_fd(fd);
+	else
+		look(fd);
 	n = flags == 0 && offset >= 0 ? reads_scatter(fd, pieces, count, (uint64_t)offset) : 0;
 
 	return n != 0 ? (ssize_t)n
 		      : scattered(fd, NEXT(preadv64v2)(fd, pieces, count, offset, flags));
+}
+
+/* At the description's own offset. */
+
+#define AGAIN (-2)
+
+/* At an offset that is ours. */
+static ssize_t read_ours(struct offset_call *call, int fd, void *to, size_t n)
+{
+	uint64_t at = offset_at(call);
+	struct bytes_request request = {.offset = at, .n = n, .to = to};
+	bool copied = reads_serve(fd, &request);
+	ssize_t answer = (ssize_t)n;
+
+	if (!copied) {
+		if (!offset_stands(call, fd))
+			return AGAIN;
+		answer = passed(fd, n, (off64_t)at, NEXT(pread64)(fd, to, n, (off64_t)at));
+	}
+	if (answer <= 0)
+		return answer;
+	if (!offset_move(call, at + (uint64_t)answer))
+		return AGAIN;
+	if (!copied)
+		offset_passed(call, fd, n);
+	return answer;
+}
+
+static ssize_t readv_ours(struct offset_call *call, int fd, const struct iovec *pieces, int count)
+{
+	uint64_t at = offset_at(call);
+	ssize_t answer = (ssize_t)reads_scatter(fd, pieces, count, at);
+	bool copied = answer != 0;
+
+	if (!copied) {
+		if (!offset_stands(call, fd))
+			return AGAIN;
+		answer = NEXT(preadv64)(fd, pieces, count, (off64_t)at);
+		reads_scattered(fd, answer);
+	}
+	if (answer <= 0)
+		return answer;
+	if (!offset_move(call, at + (uint64_t)answer))
+		return AGAIN;
+	if (!copied)
+		offset_passed(call, fd, (size_t)answer);
+	return answer;
+}
+
+/* The body of a read: `ours` at an offset that is ours, `real` at the kernel's; n bytes. */
+#define READ_EITHER_WAY(fd, n, ours, real)                                                         \
+	struct offset_call call;                                                                   \
+	enum offset_way way;                                                                       \
+	ssize_t answer;                                                                            \
+                                                                                                   \
+	while ((way = offset_begin(&call, fd, n)) == OFFSET_SERVE) {                               \
+		look(fd);                                                                          \
+		answer = ours;                                                                     \
+		if (answer != AGAIN)                                                               \
+			return answer;                                                             \
+	}                                                                                          \
+	if (config.active)                                                                         \
+		stats_add(COUNT_read_calls, 1);                                                    \
+	tell_others(fd);                                                                           \
+	answer = real;                                                                             \
+	if (way == OFFSET_COUNT)                                                                   \
+		offset_end(&call);                                                                 \
+	return answer;
+
+ssize_t mc_read(int fd, void *to, size_t n){
+	READ_EITHER_WAY(fd, n, read_ours(&call, fd, to, n), NEXT(read)(fd, to, n))}
+
+ssize_t mc___read(int fd, void *to, size_t n){
+	READ_EITHER_WAY(fd, n, read_ours(&call, fd, to, n), NEXT(__read)(fd, to, n))}
+
+ssize_t mc___read_chk(int fd, void *to, size_t n, size_t room)
+{
+	if (n > room)
+		return NEXT(__read_chk)(fd, to, n, room);
+	{
+		READ_EITHER_WAY(fd, n, read_ours(&call, fd, to, n),
+				NEXT(__read_chk)(fd, to, n, room))
+	}
+}
+
+ssize_t mc_readv(int fd, const struct iovec *pieces, int count)
+{
+	READ_EITHER_WAY(fd, 1, readv_ours(&call, fd, pieces, count), NEXT(readv)(fd, pieces, count))
+}
+
+/* lseek at an offset that is ours: by ourselves, or by the kernel from where we stand. */
+static off64_t seek_ours(struct offset_call *call, int fd, off64_t offset, int whence)
+{
+	uint64_t to = (uint64_t)offset + (whence == SEEK_CUR ? offset_at(call) : 0);
+	bool plain = (whence == SEEK_SET || whence == SEEK_CUR) && offset_is_plain(call, fd, to);
+	off64_t answer = (off64_t)to;
+
+	if (!plain) {
+		if (!offset_stands(call, fd))
+			return AGAIN;
+		answer = NEXT(lseek64)(fd, answer, whence == SEEK_CUR ? SEEK_SET : whence);
+	}
+	if (answer < 0)
+		return answer;
+	if (!((uint64_t)answer <= OFFSET_VALUE / 2 ? offset_move(call, (uint64_t)answer)
+						   : offset_move_far(call)))
+		return AGAIN;
+	if (plain)
+		stats_add(COUNT_lseek_virtual, 1);
+	return answer;
+}
+
+/* Where an offset has 32 bits, the move was made, and can't be told. */
+static inline off_t narrow(off64_t answer)
+{
+	if ((off_t)answer == answer)
+		return (off_t)answer;
+	errno = EOVERFLOW;
+	return -1;
+}
+
+#define SEEK_EITHER_WAY(fd, offset, whence, fit, real)                                             \
+	struct offset_call call;                                                                   \
+	enum offset_way way;                                                                       \
+	off64_t answer;                                                                            \
+                                                                                                   \
+	if (config.active)                                                                         \
+		stats_add(COUNT_lseek_calls, 1);                                                   \
+	while ((way = offset_begin(&call, fd, 0)) == OFFSET_SERVE) {                               \
+		look(fd);                                                                          \
+		answer = seek_ours(&call, fd, offset, whence);                                     \
+		if (answer != AGAIN)                                                               \
+			return fit(answer);                                                        \
+	}                                                                                          \
+	tell_others(fd);                                                                           \
+	answer = real;                                                                             \
+	if (way == OFFSET_COUNT)                                                                   \
+		offset_end(&call);                                                                 \
+	return answer;
+
+off_t mc_lseek(int fd, off_t offset, int whence){
+	SEEK_EITHER_WAY(fd, offset, whence, narrow, NEXT(lseek)(fd, offset, whence))}
+
+off_t mc___lseek(int fd, off_t offset, int whence){
+	SEEK_EITHER_WAY(fd, offset, whence, narrow, NEXT(__lseek)(fd, offset, whence))}
+
+off64_t mc_lseek64(int fd, off64_t offset, int whence)
+{
+	SEEK_EITHER_WAY(fd, offset, whence, , NEXT(lseek64)(fd, offset, whence))
 }

@@ -62,9 +62,6 @@ static void step(enum step what, const uintptr_t *arguments)
 	case STEP_STD:
 		step_std();
 		break;
-	case STEP_FD_IN0:
-		step_descriptor(arguments[0], false);
-		break;
 	case STEP_FD_OUT01:
 		step_descriptor(arguments[1], false);
 		step_descriptor(arguments[0], true);

@@ -11,8 +11,7 @@
 	X(IN0) X(IN1) X(IN2) X(IN3) X(OUT0) X(OUT1) \
 	X(KEEP1)     /* a FILE that libc goes on to use unseen */ \
 	X(STD)       /* stdin, stdout and stderr */ \
-	X(FD_IN0)    /* a descriptor: its offset and its bytes */ \
-	X(FD_OUT0)   /* and it is written to */ \
+	X(FD_OUT0)   /* a descriptor: its offset, and it is written to */ \
 	X(FD_OUT01)  /* two of them */ \
 	X(FD_OUT02) \
 	X(LOOK0)     /* a descriptor: its size */ \

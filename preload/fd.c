@@ -5,6 +5,7 @@
 #include "config.h"
 #include "description.h"
 #include "mem.h"
+#include "offset.h"
 #include "tls.h"
 
 #define LEAF_SHIFT FD_LEAF_SHIFT
@@ -100,6 +101,7 @@ static void replace(struct fd_entry *entry, uint64_t state)
 {
 	uint64_t seen = __atomic_load_n(&entry->state, __ATOMIC_RELAXED);
 
+	offset_forget(entry);
 	if (seen == state && (seen & FD_HANDLE) == 0) {
 		forget_reads(entry);
 		return;

@@ -51,6 +51,12 @@ struct fd_entry {
 	uint8_t setbacks;     /* how often serving it was given up */
 	uint8_t cold;         /* how often, lately, because its file was not in memory */
 	bool reads_served;    /* small ones are served */
+	/* Where the next read begins (offset.h); hints as above, but for `offset`. */
+	uint8_t offset_setbacks;
+	uint8_t offset_misses;
+	uint32_t offset_epoch;
+	uint64_t offset;
+	uint64_t offset_tick;
 };
 
 struct description;

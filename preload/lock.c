@@ -68,6 +68,11 @@ int lock_held(void)
 	return tls.locks != 0;
 }
 
+int lock_has(enum lock_rank rank)
+{
+	return (tls.locks & (FORKING | 1U << rank)) != 0;
+}
+
 void lock_fork_prepare(void)
 {
 	uint64_t signals = sys_block_signals();

@@ -17,6 +17,7 @@ enum lock_rank {
 	LOCK_VIEWS,   /* regions, layers, marks, the estate's address space */
 	LOCK_REPORT,  /* the dry run's table of files */
 	LOCK_SIGNALS, /* guard.c: what the program has asked for */
+	LOCK_OFFSETS, /* offset.c: where offsets stand is asked or told */
 	LOCK_COUNT
 };
 
@@ -32,8 +33,9 @@ void lock_drop(enum lock_rank rank, struct lock_hold hold);
 void lock_word_take(uint32_t *word);
 void lock_word_drop(uint32_t *word);
 
-/* Whether this thread holds any of them. */
+/* Whether this thread holds any of them; whether that one. */
 int lock_held(void);
+int lock_has(enum lock_rank rank);
 
 void lock_fork_prepare(void);
 void lock_fork_parent(void);

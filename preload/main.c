@@ -16,6 +16,7 @@
 #include "log.h"
 #include "mem.h"
 #include "next.h"
+#include "offset.h"
 #include "region.h"
 #include "report.h"
 #include "stats.h"
@@ -27,6 +28,8 @@ static void fork_prepare(void)
 {
 	aside_share_all();
 	lock_fork_prepare();
+	/* Those that another thread has opened meanwhile. */
+	offset_forking();
 }
 
 static void tell_all(void)
@@ -55,6 +58,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	guard_begin(next.sigaction);
 	death_begin(next.sigaction, tell_all);
 	stream_begin();
+	offset_start();
 	test_begin();
 }
 

@@ -172,6 +172,14 @@ static bool pattern_shows(struct fd_entry *entry)
 	return small >= first;
 }
 
+bool reads_pattern(struct fd_entry *entry, size_t n)
+{
+	if (n < BYTES_TOO_MANY)
+		return pattern_shows(entry);
+	note_large(entry);
+	return false;
+}
+
 /* Makes a region for the request. Caller holds LOCK_VIEWS. */
 static enum reason make_region(struct description *d, const struct fd_entry *entry, uint64_t state,
 			       int fd)

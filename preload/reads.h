@@ -30,7 +30,7 @@
  * A read is a cancellation point, so a pending cancellation is acted upon before a copy: nothing is
  * held then.
  *
- * Deliberately absent: read, readv and lseek, whose offset lives in the kernel.
+ * Deliberately absent: the offset of read, readv and lseek (offset.h).
  */
 #ifndef READS_H
 #define READS_H
@@ -48,6 +48,11 @@ bool reads_serve(int fd, const struct bytes_request *request);
 size_t reads_scatter(int fd, const struct iovec *pieces, int count, uint64_t offset);
 /* What the real call has answered to such a read. */
 void reads_scattered(int fd, ssize_t answer);
+
+struct fd_entry;
+
+/* Counts a read at the description's own offset; whether it is time to serve them. */
+bool reads_pattern(struct fd_entry *entry, size_t n);
 
 /* The real call has found the file's end at this offset, or before it. */
 void reads_ended(int fd, uint64_t offset);

@@ -28,11 +28,14 @@ const struct operation operations[] = {
 	ROW(unseen_close, 1, 2, BY_ONE), /* FD */
 	ROW(dup, 3, 10, BY_ONE),         /* FD FROM HOW */
 	ROW(dup_to, 3, 10, BY_ONE),      /* FD FROM HOW */
-	ROW(pread, 3, 12, BY_ALL),       /* FD OFFSET LENGTH */
+	ROW(pread, 3, 20, BY_ALL),       /* FD OFFSET LENGTH */
 	ROW(pwrite, 4, 40, BY_ONE),      /* FD OFFSET LENGTH VALUE */
-	ROW(read, 2, 8, BY_ONE),         /* FD LENGTH */
+	ROW(read, 2, 30, BY_ONE),        /* FD LENGTH */
+	ROW(readv, 2, 10, BY_ONE),       /* FD LENGTH */
+	ROW(reads, 3, 15, BY_ONE),       /* FD OFFSET COUNT */
+	ROW(send, 2, 4, BY_ONE),         /* FD LENGTH */
 	ROW(write, 3, 15, BY_ONE),       /* FD LENGTH VALUE */
-	ROW(seek, 3, 5, BY_ONE),         /* FD OFFSET WHENCE */
+	ROW(seek, 3, 20, BY_ONE),        /* FD OFFSET WHENCE */
 	ROW(pread_to, 6, 12, BY_ONE),    /* FD OFFSET LENGTH SLOT PAGE OFFSET */
 	ROW(pwrite_from, 6, 12, BY_ONE), /* FD OFFSET LENGTH SLOT PAGE OFFSET */
 	ROW(truncate, 2, 15, BY_ONE),    /* FD LENGTH */

@@ -2,7 +2,10 @@
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* How much a read of n bytes gives. */
@@ -70,6 +73,77 @@ void run_read(const int64_t *a)
 
 	was_read(got, d, d != NULL ? d->offset : 0, n, can_read(d));
 	if (got > 0 && d != NULL)
+		d->offset += got;
+}
+
+void draw_readv(int64_t *a)
+{
+	draw_read(a);
+}
+
+/* In three pieces, one of them empty. */
+void run_readv(const int64_t *a)
+{
+	struct description *d = fd_description(a[0]);
+	size_t n = length_of(a[1]);
+	struct iovec pieces[3] = {{scratch(), n / 3}, {NULL, 0}, {scratch() + n / 3, n - n / 3}};
+	ssize_t got = readv(number_of(a[0]), pieces, 3);
+
+	was_read(got, d, d != NULL ? d->offset : 0, n, can_read(d));
+	if (got > 0 && d != NULL)
+		d->offset += got;
+}
+
+void draw_reads(int64_t *a)
+{
+	a[0] = draw_fd();
+	a[1] = draw(20000);
+	a[2] = 40 + draw(40);
+}
+
+/* Many small ones, so that the pattern shows. */
+void run_reads(const int64_t *a)
+{
+	struct description *d = fd_description(a[0]);
+
+	if (d == NULL || !fd_can_read(d) || a[1] < 0) {
+		say(" left out");
+		return;
+	}
+	d->offset = lseek(number_of(a[0]), (off_t)a[1], SEEK_SET);
+	for (int64_t i = 0; i < a[2] && i < 1000; i++) {
+		ssize_t got = read(number_of(a[0]), scratch(), 16);
+
+		was_read(got, d, d->offset, 16, 0);
+		if (got > 0)
+			d->offset += got;
+	}
+}
+
+void draw_send(int64_t *a)
+{
+	draw_read(a);
+}
+
+/* The kernel reads at the descriptor's own offset. */
+void run_send(const int64_t *a)
+{
+	struct description *d = fd_description(a[0]);
+	size_t n = length_of(a[1]);
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (d == NULL || !fd_can_read(d) || n == 0) {
+		say(" left out");
+		close(nowhere);
+		return;
+	}
+	got = sendfile(nowhere, number_of(a[0]), NULL, n);
+	close(nowhere);
+	outcome(got < 0 ? errno : 0, 0);
+	if (got != (ssize_t)readable(inode_at(d->inode), d->offset, n))
+		wrong("%zd were sent", got);
+	if (got > 0)
 		d->offset += got;
 }
 

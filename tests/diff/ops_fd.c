@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -182,12 +183,42 @@ void draw_dup(int64_t *a)
 	for (int i = 0; i < 10 && fds[a[0]].open; i++)
 		a[0] = draw(FDS);
 	a[1] = draw_fd();
-	a[2] = draw(3);
+	a[2] = draw(4);
+}
+
+/* Sent to ourselves. */
+static int duplicate_by_message(int number)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct iovec piece = {&number, 1};
+	struct msghdr message = {.msg_iov = &piece,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	int error = 0;
+	int pair[2];
+
+	memcpy(CMSG_DATA(&control.header), &number, sizeof(number));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+		return -1;
+	if (sendmsg(pair[0], &message, 0) != 1 || recvmsg(pair[1], &message, 0) != 1)
+		error = errno;
+	else
+		memcpy(&number, CMSG_DATA(&control.header), sizeof(number));
+	close(pair[0]);
+	close(pair[1]);
+	errno = error;
+	return error == 0 ? number : -1;
 }
 
 static int duplicate(int number, int64_t how)
 {
 	switch (how) {
+	case 3:
+		return duplicate_by_message(number);
 	case 0:
 		return dup(number);
 	case 1:

@@ -60,6 +60,7 @@ with() {
 t=$BUILD/tests
 scenario 'edges and errors' "$t/read_edges" "$tmp/files"
 scenario 'a file that is cut off and grows' "$t/read_race" "$tmp/files" 20000
+scenario 'offsets' "$t/read_offset" "$tmp/files"
 scenario 'threads, numbers, handlers, children' "$t/read_threads" "$tmp/files" 1500
 
 # Files that are not in memory: no more is read from the disk than natively, or hardly.
