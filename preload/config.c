@@ -267,9 +267,33 @@ static bool read_variable(const char *name, const char *value)
 	return true;
 }
 
+/* One of our variables; false if the process is not to be touched. */
+static bool read_own(const char *variable, bool *ret_modes_given)
+{
+	const char *value = strchr(variable, '=');
+	size_t length = (size_t)(value - variable);
+	char name[32];
+
+	if (length >= sizeof(name))
+		return true;
+	memcpy(name, variable, length);
+	name[length] = '\0';
+	*ret_modes_given = *ret_modes_given || strcmp(name, "MODES") == 0;
+	return read_variable(name, value + 1);
+}
+
+/* Valgrind puts libraries of its own in front of ours, whatever the tool. */
+static bool is_valgrind(const char *variable)
+{
+	return strncmp(variable, "LD_PRELOAD=", 11) == 0 &&
+	       strstr(variable, "/vgpreload_core") != NULL;
+}
+
 void config_read(char *const *environment, const char *argv0)
 {
 	bool wanted = true;
+	bool watched = false;
+	bool modes_given = false;
 
 	read_program_names(argv0);
 	config.modes = default_modes();
@@ -277,20 +301,17 @@ void config_read(char *const *environment, const char *argv0)
 	if (getauxval(AT_SECURE) != 0)
 		environment = NULL;
 	for (; environment != NULL && *environment != NULL; environment++) {
-		char name[32];
 		const char *variable = *environment;
-		const char *value = strchr(variable, '=');
-		size_t length;
 
-		if (value == NULL || strncmp(variable, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		variable += strlen(PREFIX);
-		length = (size_t)(value - variable);
-		if (length >= sizeof(name))
-			continue;
-		memcpy(name, variable, length);
-		name[length] = '\0';
-		wanted = read_variable(name, value + 1) && wanted;
+		watched = watched || is_valgrind(variable);
+		if (strncmp(variable, PREFIX, strlen(PREFIX)) == 0 && strchr(variable, '=') != NULL)
+			wanted = read_own(variable + strlen(PREFIX), &modes_given) && wanted;
+	}
+	/* Valgrind sees into every mapping of the program, interprets our code at ten times what a
+	 * system call costs there, and would miss uses of what was unmapped. */
+	if (watched && !modes_given) {
+		config.modes = 0;
+		log_line("under valgrind: nothing is done (unless MAPCOALESCE_MODES is set)");
 	}
 	config.active = wanted && (config.modes != 0 || config.stats[0] != '\0' || config.dry_run);
 }

@@ -47,6 +47,27 @@ static void read_bad(const char *setting)
 	close(pipe_ends[0]);
 }
 
+/* Whoever looks into every mapping is left alone, unless he asks. */
+static void under_valgrind_nothing(void **state)
+{
+	const char *preload = "LD_PRELOAD=/usr/libexec/valgrind/vgpreload_core-amd64-linux.so:x.so";
+
+	read_one("LD_PRELOAD=/usr/lib/valgrind.so");
+	assert_true(config.active);
+	read_one(preload);
+	assert_false(config.active);
+	for (int i = 0; i < 2; i++) {
+		char *modes = (char *)"MAPCOALESCE_MODES=mmap";
+		char *environment[] = {i == 0 ? modes : (char *)preload,
+				       i == 0 ? (char *)preload : modes, NULL};
+
+		config = defaults;
+		config_read(environment, "x");
+		assert_true(config.active);
+		assert_int_equal(config.modes, MODE_mmap);
+	}
+}
+
 static void nothing_set(void **state)
 {
 	config = defaults;
@@ -270,6 +291,7 @@ static void gold_is_known_by_its_file(void **state)
 int main(void)
 {
 	static const struct unit_case cases[] = {
+		CASE(under_valgrind_nothing, NORMAL),
 		CASE(nothing_set, NORMAL | REAL_KERNEL),
 		CASE(modes_are_set_and_edited, NORMAL | REAL_KERNEL),
 		CASE(bad_values_leave_the_default, NORMAL | REAL_KERNEL),
