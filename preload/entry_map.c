@@ -3,7 +3,9 @@
  * call on a view means is decided in view.c and view_calls.c.
  */
 #include <errno.h>
+#include <linux/userfaultfd.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
@@ -615,6 +617,49 @@ int mc_shmdt(const void *addr)
 	return answer;
 }
 
+/* Pages that a userfaultfd watches must not be watched in the next view. What was not mapped was
+ * not there to be registered. */
+static int registered(int fd, const struct uffdio_register *what)
+{
+	struct uffdio_range range = what->range;
+	void *addr = (void *)(uintptr_t)range.start;
+	int error;
+
+	if (!estate_touches(addr, (size_t)range.len))
+		return 0;
+	error = view_check(addr, (size_t)range.len) != 0
+			? -EINVAL
+			: view_change(addr, (size_t)range.len, true);
+	if (error != 0)
+		NEXT(ioctl)(fd, UFFDIO_UNREGISTER, &range);
+	return answer_of(error);
+}
+
+/* The argument, if there is one, is a word. */
+#define IOCTL(name)                                                                                \
+	int mc_##name(int fd, unsigned long request, ...)                                          \
+	{                                                                                          \
+		void *argument;                                                                    \
+		va_list list;                                                                      \
+		int answer;                                                                        \
+                                                                                                   \
+		va_start(list, request);                                                           \
+		argument = va_arg(list, void *);                                                   \
+		va_end(list);                                                                      \
+		aside_fd(fd);                                                                      \
+		aside_bytes();                                                                     \
+		answer = NEXT(name)(fd, request, argument);                                        \
+		/* Once it has succeeded, the argument is known to be good. */                     \
+		if ((unsigned int)request == UFFDIO_REGISTER && answer == 0)                       \
+			answer = registered(fd, argument);                                         \
+		return answer;                                                                     \
+	}
+
+IOCTL(ioctl)
+#ifdef __i386__
+IOCTL(__ioctl_time64)
+#endif
+
 /* The same functions by names that are not exported, for system calls made by number. */
 #define INNER(name)                                                                                \
 	extern __typeof__(mc_##name) inner_##name                                                  \
@@ -635,3 +680,4 @@ INNER(mincore)
 INNER(remap_file_pages)
 INNER(shmat)
 INNER(shmdt)
+INNER(ioctl)

@@ -15,8 +15,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sched.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "aside.h"
@@ -159,6 +161,8 @@ static long on_views(long number, long a, long b, long c, long d, long e, long f
 		return (long)inner_shmat((int)a, (const void *)b, (int)c);
 	case SYS_shmdt:
 		return inner_shmdt((const void *)a);
+	case SYS_ioctl:
+		return inner_ioctl((int)a, (unsigned long)b, c);
 	default:
 		return NEXT(syscall)(number, a, b, c, d, e, f);
 	}
@@ -347,6 +351,8 @@ static bool touches_views(long number, long a, long b, long d, long e, long c)
 		return estate_has((void *)b);
 	case SYS_shmdt:
 		return estate_has((void *)a);
+	case SYS_ioctl:
+		return (unsigned int)b == UFFDIO_REGISTER;
 	default:
 		return estate_touches((void *)a, (size_t)b);
 	}
@@ -418,6 +424,7 @@ any_function syscall_target(long number, long a, long b, long c, long d, long e)
 	case SYS_remap_file_pages:
 	case SYS_shmat:
 	case SYS_shmdt:
+	case SYS_ioctl:
 		return touches_views(number, a, b, d, e, c) ? (any_function)on_views
 							    : (any_function)NEXT(syscall);
 #ifdef SYS_open

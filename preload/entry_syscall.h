@@ -29,5 +29,6 @@ extern __typeof__(mc_mincore) inner_mincore;
 extern __typeof__(mc_remap_file_pages) inner_remap_file_pages;
 extern __typeof__(mc_shmat) inner_shmat;
 extern __typeof__(mc_shmdt) inner_shmdt;
+extern __typeof__(mc_ioctl) inner_ioctl;
 
 #endif

@@ -1,8 +1,11 @@
 /* The answers of mmap and munmap at the edges, and files that change. argv[1]: a folder. */
 #include "map_common.h"
 
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 
 static char folder[4000];
 
@@ -297,6 +300,48 @@ static void odd_ranges(void)
 	close(fd);
 }
 
+static int watch(int watcher, unsigned char *p, size_t pages, bool by_number)
+{
+	struct uffdio_register what = {
+		.range = {(uintptr_t)p, pages * PAGE},
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	return by_number ? (int)syscall(SYS_ioctl, watcher, UFFDIO_REGISTER, &what)
+			 : ioctl(watcher, UFFDIO_REGISTER, &what);
+}
+
+/* A userfaultfd on a page, which ends with the mapping. Only tmpfs has it. */
+static void watched(void)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_SIGBUS};
+	int watcher = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	int fd = open("/dev/shm", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	result("userfaultfd", watcher < 0 || ioctl(watcher, UFFDIO_API, &api) != 0 ? -1 : 0);
+	result("a bad pointer", ioctl(watcher, UFFDIO_REGISTER, (void *)1));
+	ftruncate(fd, (off_t)(40 * PAGE));
+	usleep(20000);
+	futimens(fd, (struct timespec[2]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
+	munmap(small(fd, MAP_PRIVATE, 0), PAGE);
+	for (off_t i = 0; i < 4; i++) {
+		off_t offset = i * 4 * (off_t)PAGE;
+		unsigned char *p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, fd, offset);
+
+		result("watching a hole of a file", watch(watcher, p + PAGE, 2, i % 2));
+		result("  reading it", peek(p + PAGE));
+		result("  what is not watched", peek(p + 3 * PAGE));
+		munmap(p + 2 * PAGE, 2 * PAGE);
+		result("  watching what is gone", watch(watcher, p + 2 * PAGE, 1, i % 2));
+		munmap(p, 2 * PAGE);
+		p = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, fd, offset);
+		result("  another mapping", peek(p + PAGE));
+		munmap(p, 4 * PAGE);
+	}
+	close(fd);
+	close(watcher);
+}
+
 static void exchange(void)
 {
 	int fd = make_file(in_folder("one"), 9, 10 * PAGE);
@@ -328,6 +373,7 @@ int main(int argc, char **argv)
 	not_replace();
 	attached();
 	odd_ranges();
+	watched();
 	exchange();
 	return 0;
 }
