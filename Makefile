@@ -31,9 +31,10 @@ COMPILER := $(strip $(CC) $(MACHINE_FLAGS))
 
 # -U_FORTIFY_SOURCE: the fortified inlines would define or call the very names that are hooked.
 # -fasynchronous-unwind-tables: thread cancellation unwinds through our frames, on every machine.
+# -fstack-usage: tests/symbols/shape.sh reads it.
 LIB_CFLAGS = -std=gnu11 -Wall -Wextra -Wpedantic -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -fPIC -fvisibility=hidden -ftls-model=initial-exec \
-	-fasynchronous-unwind-tables -U_FORTIFY_SOURCE -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' \
+	-fasynchronous-unwind-tables -fstack-usage -U_FORTIFY_SOURCE -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' \
 	-Ipreload
 # noexecstack: one assembly file without its .note.GNU-stack section would otherwise make the stack
 # of every program executable. Bsymbolic-functions: the address of a hook, where next.c compares it

@@ -232,7 +232,7 @@ static void base_name(const char *path, char *name, size_t size)
 
 static void read_program_names(const char *argv0)
 {
-	char path[4096];
+	static char path[4096];
 
 	base_name(argv0, config.invoked, sizeof(config.invoked));
 	if (sys_readlink("/proc/self/exe", path, sizeof(path)) > 0)

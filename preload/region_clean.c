@@ -20,7 +20,7 @@
 #define DROP_ALL_PAGES 32
 /* One fault maps so many pages of the page cache (fault_around_bytes, 64 KiB). */
 #define FAULT_AROUND_PAGES ((size_t)16)
-#define MOST_RUNS 128
+#define MOST_RUNS 32
 /* Kind D: if most of so many views in a row had to be dropped, the next are dropped without a look,
  * but for one in each LOOK_AGAIN. */
 #define LOOKS_ENOUGH 2

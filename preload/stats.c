@@ -313,7 +313,8 @@ static void summary(struct text *text, const struct rusage *usage)
 
 void stats_report(void)
 {
-	char buffer[REPORT_BYTES];
+	/* Written once, and perhaps by a signal handler, on a small stack. */
+	static char buffer[REPORT_BYTES];
 	struct text text = TEXT_ON(buffer);
 	struct rusage usage;
 

@@ -321,7 +321,7 @@ static bool has_other_descriptor(const struct stream *s)
 static bool is_mapped(const struct stream *s)
 {
 	char needle[32];
-	char buffer[4096];
+	char buffer[512];
 	size_t kept = 0;
 	long got = -1;
 	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);

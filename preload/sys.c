@@ -263,7 +263,8 @@ struct scan {
 #define SCAN_IS_FILE 4
 #define SCAN_IS_PRESENT 8
 #define SCAN_IS_SWAPPED 16
-#define MOST_RUNS 128
+/* Stacks may be small: a signal handler's above all. */
+#define MOST_RUNS 32
 
 /* Pages that are there, in memory or in swap, and not the file's. */
 static int scan_written(int fd, const char *start, const char *end, struct run *runs, int most,
@@ -295,7 +296,7 @@ static int scan_written(int fd, const char *start, const char *end, struct run *
 #define ENTRY_PRESENT ((uint64_t)1 << 63)
 #define ENTRY_SWAPPED ((uint64_t)1 << 62)
 #define ENTRY_FILE ((uint64_t)1 << 61)
-#define MOST_ENTRIES 512
+#define MOST_ENTRIES 64
 
 static int read_written(int fd, char *start, char *end, struct run *runs, int most, char **ret_stop)
 {

@@ -22,6 +22,7 @@ in_world() {
 	MAPCOALESCE_STATS=$tmp/$world.stats timeout -s KILL 50 "$@" >"$tmp/$world.out" 2>&1
 }
 
+worlds='plain tiny signal reenter'
 scenario() {
 	name=$1
 	shift
@@ -29,7 +30,7 @@ scenario() {
 		case_fail "$name, native" "exit status $?: $(tail -n 3 "$tmp/native.out")"
 		return
 	fi
-	for w in plain tiny signal reenter; do
+	for w in $worlds; do
 		if ! in_world $w "$@"; then
 			case_fail "$name, $w" "exit status $?: $(tail -n 3 "$tmp/$w.out")"
 		elif ! cmp -s "$tmp/native.out" "$tmp/$w.out"; then
@@ -53,6 +54,11 @@ scenario 'locks and leases' "$t/map_locks" "$tmp/files"
 scenario 'limits and locked memory' "$t/map_limits" "$tmp/files"
 scenario 'a crowd of foreign mappings' "$t/map_crowd" "$tmp/files"
 scenario 'threads, forks, a timer' "$t/map_threads" "$tmp/files"
+
+# The signals of the other worlds would take some of its stack.
+worlds='plain tiny'
+scenario 'a narrow stack' "$t/map_narrow" "$tmp/files"
+worlds='plain tiny signal reenter'
 
 # At the mapping limit: only where it is low enough to be reached soon.
 if [ "$(cat /proc/sys/vm/max_map_count)" -le 70000 ]; then

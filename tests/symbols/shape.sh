@@ -22,6 +22,13 @@ check 'no text relocations' test "$(grep -c TEXTREL "$tmp/dynamic")" = 0
 # An executable stack would be forced upon every program.
 check 'stack not executable' grep -qE 'GNU_STACK .* RW +0x' "$tmp/segments"
 
+# Hooks run on whatever stack the program has, a signal handler's too. What only writes messages, when
+# they were asked for, has a line's room. (gcc says file:line:column:name, clang file:line:name.)
+sed 's/^[^:]*:[0-9]*:\([0-9]*:\)\{0,1\}//' "$BUILD"/objs/*.su >"$tmp/frames"
+check 'frames are known' grep -q '^mc_munmap' "$tmp/frames"
+awk '$2 > ($1 ~ /^(write_line|write_row|log_line|log_complain)$/ ? 1400 : 1024)' "$tmp/frames" >"$tmp/list"
+check "no large frame $(tr '\n\t' '; ' <"$tmp/list")" test ! -s "$tmp/list"
+
 # Initial-exec, so that it is part of the static block and is reached without a call; a few dozen
 # bytes, because that block has little room to spare when the library is loaded by dlopen.
 size=$(sed -n 's/^ *TLS  *0x[0-9a-f]*  *0x[0-9a-f]*  *0x[0-9a-f]*  *0x[0-9a-f]*  *\(0x[0-9a-f]*\) .*/\1/p' \
