@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034,SC2154
+# shellcheck shell=sh
 # Real programs that map files, each with a piece of work: for the tests (e2e/real.sh), which compare
 # what comes out, and for the benchmarks (bench/real.sh), which compare what it costs. Sourced, with
 # $BUILD and $CC set.
@@ -12,6 +12,7 @@
 #
 # SIZE is 1 for a second or less, and the work grows with it.
 
+# shellcheck disable=SC2034 # for those who source this
 works='lmdb git objdump gdb lld mold eu-nm valgrind protect'
 
 # The interpreter that Debian's modules are for.
@@ -127,9 +128,12 @@ work_make() {
 	objdump) work_program "$((500 * $2))" ;;
 	gdb) work_program "$((1000 * $2))" ;;
 	eu-nm) work_archive "$((80 * $2))" ;;
-	lld | mold) work_program "$((500 * $2))" && ${CC:-gcc} -g -fPIC -c -o program.o program.c ;;
+	lld | mold)
+		work_inputs "$2" && work_program 500 &&
+			${CC:-gcc} -g -fPIC -c -o program.o program.c
+		;;
 	protect) echo "$((150 * $2))" >size ;;
-	valgrind) echo "$((3 * $2))" >size ;;
+	valgrind) echo "$((10 * $2 * $2 * $2))" >size ;;
 	esac
 }
 
@@ -137,8 +141,14 @@ work_make() {
 work_link() {
 	option=$1
 	shift
-	archive=$(${CC:-gcc} -print-file-name=libstdc++.a)
-	"$@" "$option" -shared -o made/out.so --whole-archive "$archive" program.o
+	"$@" "$option" -shared -o made/out.so -z undefs --whole-archive inputs/*.a program.o
+}
+
+# Archives to link: what the compiler has and, for a long work, what LLVM has.
+work_inputs() {
+	mkdir inputs
+	cp "$(${CC:-gcc} -print-file-name=libstdc++.a)" inputs
+	[ "$1" -eq 1 ] || cp /usr/lib/llvm-14/lib/libLLVM[A-DX]*.a inputs || :
 }
 
 work_run() {

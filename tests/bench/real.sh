@@ -1,7 +1,6 @@
 # Programs that gain little or nothing: none may be slower (tests/works.sh). Sourced by run.
 # shellcheck shell=sh disable=SC2154
 
-# shellcheck source=/dev/null
 . "$root/tests/works.sh"
 helper peak
 make -s -C "$root" BUILD="$BUILD" test-programs >&2
@@ -21,7 +20,7 @@ for work_name in $works; do
 	rm -rf "$folder" "$out/real-$work_name.tsv"
 	mkdir "$folder"
 	(
-		cd "$folder"
+		cd "$folder" || exit
 		work_make "$work_name" "$size" >&2
 		round=0
 		while [ $round -lt "$rounds" ]; do

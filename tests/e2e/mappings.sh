@@ -31,7 +31,7 @@ scenario() {
 		return
 	fi
 	for w in $worlds; do
-		if ! in_world $w "$@"; then
+		if ! in_world "$w" "$@"; then
 			case_fail "$name, $w" "exit status $?: $(tail -n 3 "$tmp/$w.out")"
 		elif ! cmp -s "$tmp/native.out" "$tmp/$w.out"; then
 			case_fail "$name, $w" "$(diff "$tmp/native.out" "$tmp/$w.out" | head -n 5)"

@@ -3,7 +3,6 @@
 # library as without. How many views there were is said; some map each file once, and have none.
 # limit: 240
 . "$(dirname "$0")/../lib.sh"
-# shellcheck source=/dev/null
 . "$root/tests/works.sh"
 
 # in_world NAME WORLD [VAR=VALUE]...: in the work's folder; $tmp/NAME.WORLD has what came out.
@@ -25,6 +24,7 @@ views() {
 	} END { print n + 0 }' "$tmp/$1.$2.stats"
 }
 
+# shellcheck disable=SC2154 # works.sh has it
 for work in $works; do
 	if lack=$(work_lacks "$work"); then
 		case_skip "$work" "$lack here"
