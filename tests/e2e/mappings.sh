@@ -60,6 +60,16 @@ worlds='plain tiny'
 scenario 'a narrow stack' "$t/map_narrow" "$tmp/files"
 worlds='plain tiny signal reenter'
 
+# Where a store finds no room on the disk: in a name space of its own, since it mounts.
+# shellcheck disable=SC2016 # the inner shell expands
+on_small='mount -t tmpfs -o size=80k small "$1" && shift && exec "$@"'
+mkdir -p "$tmp/files"
+if unshare -m sh -c "$on_small" sh "$tmp/files" true 2>/dev/null; then
+	scenario 'a full disk' unshare -m sh -c "$on_small" sh "$tmp/files" "$t/map_full" "$tmp/files"
+else
+	case_skip 'a full disk' "nothing can be mounted here"
+fi
+
 # At the mapping limit: only where it is low enough to be reached soon.
 if [ "$(cat /proc/sys/vm/max_map_count)" -le 70000 ]; then
 	scenario 'a crowd at the mapping limit' "$t/map_crowd" "$tmp/files" limit
