@@ -22,4 +22,6 @@ case_of() {
 case_of 'many seeds' -f 1 -s 30
 case_of 'long sequences' -f 100001 -s 5 -n 3000
 case_of 'a file that changes meanwhile' -f 200001 -F -c 1 -w 'plain tiny'
+# Faults that can no longer be put in would prove nothing.
+check 'each fault of tests/mutants can be put in' "$root/tests/mutants/run" -n
 finish

@@ -2,6 +2,7 @@
 # Mapping programs in every world: natively, preloaded, tiny, with a signal at each real call that
 # the library makes, and with a call that re-enters it there. What they print must not differ, and
 # the library must have been at work.
+# limit: 240
 . "$(dirname "$0")/../lib.sh"
 
 test_library=$BUILD/tests/libmapcoalesce-test.so
