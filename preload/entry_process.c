@@ -242,6 +242,7 @@ static int clone_any(const struct clone_call *call)
 		fd_stop_tracking();
 		break;
 	case PROCESS_THREAD:
+		offset_has_strangers = true;
 		break;
 	}
 	return pass_on(call);

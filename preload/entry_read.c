@@ -241,8 +241,7 @@ static off64_t seek_ours(struct offset_call *call, int fd, off64_t offset, int w
 	if (!((uint64_t)answer <= OFFSET_VALUE / 2 ? offset_move(call, (uint64_t)answer)
 						   : offset_move_far(call)))
 		return AGAIN;
-	if (plain)
-		stats_add(COUNT_lseek_virtual, 1);
+	stats_add(plain ? COUNT_lseek_virtual : COUNT_lseek_calls, 1);
 	return answer;
 }
 
@@ -260,14 +259,14 @@ static inline off_t narrow(off64_t answer)
 	enum offset_way way;                                                                       \
 	off64_t answer;                                                                            \
                                                                                                    \
-	if (config.active)                                                                         \
-		stats_add(COUNT_lseek_calls, 1);                                                   \
 	while ((way = offset_begin(&call, fd, 0)) == OFFSET_SERVE) {                               \
 		look(fd);                                                                          \
 		answer = seek_ours(&call, fd, offset, whence);                                     \
 		if (answer != AGAIN)                                                               \
 			return fit(answer);                                                        \
 	}                                                                                          \
+	if (config.active)                                                                         \
+		stats_add(COUNT_lseek_calls, 1);                                                   \
 	tell_others(fd);                                                                           \
 	answer = real;                                                                             \
 	if (way == OFFSET_COUNT)                                                                   \

@@ -29,6 +29,7 @@
 #include "entry_syscall.h"
 #include "estate.h"
 #include "fd.h"
+#include "offset.h"
 #include "guard.h"
 #include "sys.h"
 
@@ -314,8 +315,10 @@ static any_function target_of_process(long number, long a, long b, long c, long 
 		return (any_function)forks;
 #endif
 	case SYS_clone:
+		offset_has_strangers = true;
 		return target_of_clone((unsigned long)a, b != 0);
 	case SYS_clone3:
+		offset_has_strangers = true;
 		return target_of_clone3((const struct clone_args *)a, (size_t)b);
 	case SYS_unshare:
 		if (a & CLONE_FILES)

@@ -27,6 +27,8 @@ static int highest;
 /* No more of them. */
 static bool finished;
 
+bool offset_has_strangers;
+
 static inline enum offset_state state_of(uint64_t word)
 {
 	return (enum offset_state)(word >> OFFSET_STATE_SHIFT);
@@ -329,7 +331,7 @@ bool offset_stands(const struct offset_call *call, int fd)
 	return stands;
 }
 
-bool offset_is_plain(const struct offset_call *call, int fd, uint64_t to)
+bool offset_is_plain_slowly(const struct offset_call *call, int fd, uint64_t to)
 {
 	uint64_t handle = __atomic_load_n(&call->entry->state, __ATOMIC_ACQUIRE) & FD_HANDLE;
 	const struct description *d = description_at(handle);

@@ -46,9 +46,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/single_threaded.h>
 #include <sys/types.h>
 
+#include "description.h"
 #include "fd.h"
+#include "sys.h"
 #include "tls.h"
 
 enum offset_state {
@@ -99,6 +102,28 @@ static inline enum offset_way offset_begin(struct offset_call *call, int fd, siz
 /* The real call is over. */
 void offset_end(const struct offset_call *call);
 
+/* This process has threads that libc does not know of. */
+extern bool offset_has_strangers __attribute__((visibility("hidden")));
+
+/* A compare-and-swap. While there is one thread, it need only be whole for handlers: without the
+ * lock, the next read's loads do not wait for the last one's. */
+static inline bool offset_exchange(uint64_t *word, uint64_t *expected, uint64_t wanted)
+{
+#ifdef __x86_64__
+	if (__libc_single_threaded && !offset_has_strangers) {
+		bool done;
+
+		__asm__ volatile("cmpxchgq %3, %1"
+				 : "+a"(*expected), "+m"(*word), "=@ccz"(done)
+				 : "r"(wanted)
+				 : "memory");
+		return done;
+	}
+#endif
+	return __atomic_compare_exchange_n(word, expected, wanted, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
 /* A read was made at the offset, or it is to be moved: it is `to` now. False: it was moved or told
  * meanwhile; begin again. */
 static inline bool offset_move(struct offset_call *call, uint64_t to)
@@ -108,8 +133,7 @@ static inline bool offset_move(struct offset_call *call, uint64_t to)
 	uint64_t rest = (call->word + tag) & ~state & ~OFFSET_VALUE;
 
 	rest &= ((uint64_t)1 << OFFSET_STATE_SHIFT) - 1;
-	return __atomic_compare_exchange_n(&call->entry->offset, &call->word, state | rest | to,
-					   false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	return offset_exchange(&call->entry->offset, &call->word, state | rest | to);
 }
 
 /* A read of n bytes at the offset was answered by a real call. Last. */
@@ -121,8 +145,22 @@ bool offset_move_far(struct offset_call *call);
 /* Before a real call at the offset: whether the number still is what it was. False: begin again. */
 bool offset_stands(const struct offset_call *call, int fd);
 
-/* Whether an lseek to this offset can be answered without the kernel. */
-bool offset_is_plain(const struct offset_call *call, int fd, uint64_t to);
+bool offset_is_plain_slowly(const struct offset_call *call, int fd, uint64_t to);
+
+/* Whether an lseek to this offset can be answered without the kernel: not if the number may be
+ * another's by now, and not behind the largest size that was seen. */
+static inline bool offset_is_plain(const struct offset_call *call, int fd, uint64_t to)
+{
+	const struct fd_entry *entry = call->entry;
+	uint64_t proof = __atomic_load_n(&entry->proof, __ATOMIC_ACQUIRE);
+	const struct description *d = __atomic_load_n(&entry->description, __ATOMIC_RELAXED);
+
+	if (fd_proof_is_of(proof, kernel.tick()) &&
+	    to <= __atomic_load_n(&d->reach, __ATOMIC_RELAXED) &&
+	    __atomic_load_n(&entry->proof, __ATOMIC_ACQUIRE) == proof)
+		return true;
+	return offset_is_plain_slowly(call, fd, to);
+}
 
 /* This number was made by name, and is the only way to its description. */
 void offset_opened(int fd);

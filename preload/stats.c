@@ -160,7 +160,11 @@ uint64_t stats_sum(enum counter counter)
 	for (unsigned int i = 0; i < SHARDS; i++)
 		sum += __atomic_load_n(&shards[i].counts[counter], __ATOMIC_RELAXED);
 	/* Counted apart, so that one addition is enough for those that are served. */
-	return counter == COUNT_read_calls ? sum + stats_sum(COUNT_read_mapped) : sum;
+	if (counter == COUNT_read_calls)
+		sum += stats_sum(COUNT_read_mapped);
+	else if (counter == COUNT_lseek_calls)
+		sum += stats_sum(COUNT_lseek_virtual);
+	return sum;
 }
 
 uint64_t stats_passed(enum reason reason)

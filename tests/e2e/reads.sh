@@ -118,4 +118,99 @@ print(good)
 END
 with python3 'python3' python3 "$tmp/reads.py" "$tmp/files"
 
+# Programs that read in small pieces, and that hand their offsets on.
+cat >"$tmp/tools.sh" <<'END'
+cd "$1" || exit
+awk 'BEGIN { for (i = 0; i < 20000; i++) print "line", i, i * 7919 % 10007 }' >f
+sed 's/line 19999 .*/another end/' f >g
+(head -n 1; cat) <f | cksum
+(read -r a; read -r b; echo "$a, $b"; cat) <f | cksum
+exec 5<f
+i=0
+while [ $i -lt 300 ] && read -r line <&5; do i=$((i + 1)); done
+head -c 100 <&5
+tail -n 2 <&5
+exec 5<&-
+{ dd bs=10 count=500 2>/dev/null; dd bs=1000 skip=2 count=1 2>/dev/null; cat; } <f | cksum
+dd if=f bs=16 skip=100 count=2000 2>/dev/null | cksum
+cmp f g
+cmp f f && echo same
+sort f | cksum
+grep -c 77 f
+wc f
+od -An -tx1 -j 50000 -N 64 f
+tac f | head -n 3
+tail -c 1000 f | cksum
+split -b 3000 -d f part. && cat part.* | cmp - f && echo whole
+cp f h && truncate -s 5000 h && cat h | cksum
+END
+scenario 'shells and small tools' sh "$tmp/tools.sh" "$tmp/files"
+
+cat >"$tmp/lines.pl" <<'END'
+open my $f, '+<', $ARGV[0] or die;
+my ($n, $sum) = (0, 0);
+while (<$f>) {
+	my $at = tell $f;
+	seek $f, $at, 0;
+	$n++, $sum += length;
+}
+print "$n $sum\n";
+sysseek $f, 0, 0;
+my $bytes;
+for (1 .. 500) { sysread $f, $bytes, 20; $sum += unpack '%32C*', $bytes; }
+print sysseek($f, 0, 1), " $sum\n";
+defined(my $child = fork) or die;
+if (!$child) { sysread $f, $bytes, 10; print "$bytes\n"; exit }
+wait;
+sysread $f, $bytes, 10;
+print "$bytes\n";
+syswrite $f, "written";
+sysread $f, $bytes, 10;
+print sysseek($f, 0, 1), "\n";
+system "head -c 30 <&" . fileno $f;
+open my $copy, '<&', $f;
+sysread $copy, $bytes, 10;
+print sysseek($f, 0, 1), "\n";
+END
+awk 'BEGIN { for (i = 0; i < 3000; i++) print "line", i }' >"$tmp/lines"
+cat >"$tmp/perl.sh" <<'END'
+cp "$1" "$2/lines" && perl "$3" "$2/lines"
+END
+with perl 'perl' sh "$tmp/perl.sh" "$tmp/lines" "$tmp/files" "$tmp/lines.pl"
+
+cat >"$tmp/archives.py" <<'END'
+import io, os, random, sys, tarfile, zipfile, zlib
+random.seed(5)
+os.chdir(sys.argv[1])
+data = random.randbytes(300000)
+with zipfile.ZipFile('z', 'w', zipfile.ZIP_DEFLATED) as z, tarfile.open('t', 'w') as t:
+    for i in range(200):
+        part = data[i * 100:i * 1500 + 100]
+        z.writestr('m%d' % i, part)
+        info = tarfile.TarInfo('m%d' % i)
+        info.size = len(part)
+        t.addfile(info, io.BytesIO(part))
+with zipfile.ZipFile('z') as z:
+    names = z.namelist()
+    random.shuffle(names)
+    print(sum(zlib.crc32(z.read(n)) for n in names), z.testzip())
+with tarfile.open('t') as t:
+    print(sum(zlib.crc32(t.extractfile(m).read()) for m in reversed(t.getmembers())))
+with open('z', 'rb', buffering=0) as f, open('z', 'r+b') as g:
+    good = 0
+    for i in range(3000):
+        at = random.randrange(0, 100000)
+        f.seek(at)
+        a = f.read(50)
+        g.seek(at)
+        good += g.read(50) == a and f.tell() == at + 50
+    print(good)
+    g.seek(1000)
+    g.write(b'x' * 10)
+    g.flush()
+    f.seek(995)
+    print(f.read(20)[5:15], f.seek(0, 2) == os.path.getsize('z'), f.read(1))
+END
+with python3 'archives in python3' python3 "$tmp/archives.py" "$tmp/files"
+
 finish

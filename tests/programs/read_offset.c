@@ -34,7 +34,7 @@ static void answered(const char *what, long long answer)
 static void warm(int fd, off_t at)
 {
 	for (int i = 0; i < 100; i++) {
-		lseek(fd, i * 37, SEEK_SET);
+		lseek(fd, (off_t)i * 37, SEEK_SET);
 		if (read(fd, bytes, 16) != 16 || !bytes_are(bytes, 16, 1, (uint64_t)i * 37))
 			say("warming up", false);
 	}
