@@ -34,11 +34,18 @@ static struct {
 	int breaks;    /* one line of a phase in so many is another one */
 	int odd_names; /* one name in so many */
 	int few_names;
+	bool alone; /* each stream has its file to itself, since output is put off only then */
 } likes;
+
+static unsigned int *liking_of(const char *name)
+{
+	return &likes.operations[operation_named(name) - operations];
+}
 
 void draw_seed(uint64_t seed)
 {
 	static const char *const needed[] = {"open", "seek_read", "seek_write"};
+	static const char *const others[] = {"fd_open", "fd_dup", "keep", "reopen"};
 
 	self->random = seed * 0x9e3779b97f4a7c15U + 54321;
 	for (int i = 0; i < MOST_OPERATIONS; i++)
@@ -48,11 +55,13 @@ void draw_seed(uint64_t seed)
 	likes.breaks = (int)draw_of(4, 4, 20, 60, 1000);
 	likes.odd_names = (int)draw_of(3, 10, 40, 1000);
 	likes.few_names = (int)draw_of(3, 1, 2, NAMES);
+	likes.alone = one_in(3);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		unsigned int *liking = &likes.operations[operation_named(needed[i]) - operations];
-
-		*liking = *liking == 0 ? 2 : *liking;
+		if (*liking_of(needed[i]) == 0)
+			*liking_of(needed[i]) = 2;
 	}
+	for (size_t i = 0; likes.alone && i < sizeof(others) / sizeof(others[0]); i++)
+		*liking_of(others[i]) = 0;
 }
 
 unsigned int draw_liking(size_t operation)
@@ -89,6 +98,11 @@ int64_t draw_place(void)
 		place = draw(PLACES);
 	}
 	return place;
+}
+
+bool draw_alone(void)
+{
+	return likes.alone && !one_in(20);
 }
 
 int64_t draw_name(void)

@@ -83,6 +83,12 @@ void draw_open(int64_t *a)
 	a[1] = draw_name();
 	a[2] = draw_mode();
 	a[3] = one_in(4) ? draw(6) : draw(2);
+	if (draw_alone()) {
+		a[0] = draw(NAMES);
+		a[1] = a[0];
+		a[2] = 2 + draw(7); /* r+ or w+, mostly */
+		a[3] = draw(2);
+	}
 }
 
 static FILE *open_descriptor(const int64_t *a)

@@ -94,6 +94,7 @@ void say_result(long long result, bool failed, FILE *fp);
 int64_t draw_stream(void);
 int64_t draw_place(void);
 int64_t draw_name(void);
+bool draw_alone(void);   /* no other stream, and no descriptor, of the same file */
 int64_t draw_file(void); /* a name that is not an odd one */
 int64_t draw_size(void);
 int64_t draw_offset(void);
