@@ -183,45 +183,102 @@ static ssize_t readv_ours(struct offset_call *call, int fd, const struct iovec *
 	return answer;
 }
 
-/* The body of a read: `ours` at an offset that is ours, `real` at the kernel's; n bytes. */
-#define READ_EITHER_WAY(fd, n, ours, real)                                                         \
-	struct offset_call call;                                                                   \
-	enum offset_way way;                                                                       \
-	ssize_t answer;                                                                            \
-                                                                                                   \
-	while ((way = offset_begin(&call, fd, n)) == OFFSET_SERVE) {                               \
-		look(fd);                                                                          \
-		answer = ours;                                                                     \
-		if (answer != AGAIN)                                                               \
-			return answer;                                                             \
-	}                                                                                          \
-	if (config.active)                                                                         \
-		stats_add(COUNT_read_calls, 1);                                                    \
-	tell_others(fd);                                                                           \
-	answer = real;                                                                             \
-	if (way == OFFSET_COUNT)                                                                   \
-		offset_end(&call);                                                                 \
+/* Whether its offset is ours, or may become so. */
+static inline bool is_watched(int fd)
+{
+	const struct fd_entry *entry = fd_find(fd);
+
+	return entry != NULL &&
+	       __atomic_load_n(&entry->offset, __ATOMIC_RELAXED) >> OFFSET_STATE_SHIFT !=
+		       OFFSET_NEVER;
+}
+
+/* Before a real call at the kernel's offset. */
+static inline void before_real(int fd, enum counter counter)
+{
+	if (config.active)
+		stats_add(counter, 1);
+	tell_others(fd);
+}
+
+typedef ssize_t read_function(int fd, void *to, size_t n);
+
+static __attribute__((noinline)) ssize_t read_watched(int fd, void *to, size_t n,
+						      read_function *real)
+{
+	struct offset_call call;
+	enum offset_way way;
+	ssize_t answer;
+
+	while ((way = offset_begin(&call, fd, n)) == OFFSET_SERVE) {
+		look(fd);
+		answer = read_ours(&call, fd, to, n);
+		if (answer != AGAIN)
+			return answer;
+	}
+	before_real(fd, COUNT_read_calls);
+	answer = real(fd, to, n);
+	if (way == OFFSET_COUNT)
+		offset_end(&call);
 	return answer;
+}
 
-ssize_t mc_read(int fd, void *to, size_t n){
-	READ_EITHER_WAY(fd, n, read_ours(&call, fd, to, n), NEXT(read)(fd, to, n))}
+ssize_t mc_read(int fd, void *to, size_t n)
+{
+	if (is_watched(fd))
+		return read_watched(fd, to, n, NEXT(read));
+	before_real(fd, COUNT_read_calls);
+	return NEXT(read)(fd, to, n);
+}
 
-ssize_t mc___read(int fd, void *to, size_t n){
-	READ_EITHER_WAY(fd, n, read_ours(&call, fd, to, n), NEXT(__read)(fd, to, n))}
+ssize_t mc___read(int fd, void *to, size_t n)
+{
+	if (is_watched(fd))
+		return read_watched(fd, to, n, NEXT(__read));
+	before_real(fd, COUNT_read_calls);
+	return NEXT(__read)(fd, to, n);
+}
+
+static ssize_t read_with_room(int fd, void *to, size_t n)
+{
+	return NEXT(__read_chk)(fd, to, n, n);
+}
 
 ssize_t mc___read_chk(int fd, void *to, size_t n, size_t room)
 {
-	if (n > room)
-		return NEXT(__read_chk)(fd, to, n, room);
-	{
-		READ_EITHER_WAY(fd, n, read_ours(&call, fd, to, n),
-				NEXT(__read_chk)(fd, to, n, room))
+	if (n <= room && is_watched(fd))
+		return read_watched(fd, to, n, read_with_room);
+	before_real(fd, COUNT_read_calls);
+	return NEXT(__read_chk)(fd, to, n, room);
+}
+
+static __attribute__((noinline)) ssize_t readv_watched(int fd, const struct iovec *pieces,
+						       int count)
+{
+	struct offset_call call;
+	enum offset_way way;
+	ssize_t answer;
+
+	/* How much it is, is not known yet. */
+	while ((way = offset_begin(&call, fd, 1)) == OFFSET_SERVE) {
+		look(fd);
+		answer = readv_ours(&call, fd, pieces, count);
+		if (answer != AGAIN)
+			return answer;
 	}
+	before_real(fd, COUNT_read_calls);
+	answer = NEXT(readv)(fd, pieces, count);
+	if (way == OFFSET_COUNT)
+		offset_end(&call);
+	return answer;
 }
 
 ssize_t mc_readv(int fd, const struct iovec *pieces, int count)
 {
-	READ_EITHER_WAY(fd, 1, readv_ours(&call, fd, pieces, count), NEXT(readv)(fd, pieces, count))
+	if (is_watched(fd))
+		return readv_watched(fd, pieces, count);
+	before_real(fd, COUNT_read_calls);
+	return NEXT(readv)(fd, pieces, count);
 }
 
 /* lseek at an offset that is ours: by ourselves, or by the kernel from where we stand. */
@@ -245,6 +302,38 @@ static off64_t seek_ours(struct offset_call *call, int fd, off64_t offset, int w
 	return answer;
 }
 
+typedef off64_t seek_function(int fd, off64_t offset, int whence);
+
+static off64_t next_lseek(int fd, off64_t offset, int whence)
+{
+	return NEXT(lseek)(fd, (off_t)offset, whence);
+}
+
+static off64_t next___lseek(int fd, off64_t offset, int whence)
+{
+	return NEXT(__lseek)(fd, (off_t)offset, whence);
+}
+
+static __attribute__((noinline)) off64_t seek_watched(int fd, off64_t offset, int whence,
+						      seek_function *real)
+{
+	struct offset_call call;
+	enum offset_way way;
+	off64_t answer;
+
+	while ((way = offset_begin(&call, fd, 0)) == OFFSET_SERVE) {
+		look(fd);
+		answer = seek_ours(&call, fd, offset, whence);
+		if (answer != AGAIN)
+			return answer;
+	}
+	before_real(fd, COUNT_lseek_calls);
+	answer = real(fd, offset, whence);
+	if (way == OFFSET_COUNT)
+		offset_end(&call);
+	return answer;
+}
+
 /* Where an offset has 32 bits, the move was made, and can't be told. */
 static inline off_t narrow(off64_t answer)
 {
@@ -254,32 +343,26 @@ static inline off_t narrow(off64_t answer)
 	return -1;
 }
 
-#define SEEK_EITHER_WAY(fd, offset, whence, fit, real)                                             \
-	struct offset_call call;                                                                   \
-	enum offset_way way;                                                                       \
-	off64_t answer;                                                                            \
-                                                                                                   \
-	while ((way = offset_begin(&call, fd, 0)) == OFFSET_SERVE) {                               \
-		look(fd);                                                                          \
-		answer = seek_ours(&call, fd, offset, whence);                                     \
-		if (answer != AGAIN)                                                               \
-			return fit(answer);                                                        \
-	}                                                                                          \
-	if (config.active)                                                                         \
-		stats_add(COUNT_lseek_calls, 1);                                                   \
-	tell_others(fd);                                                                           \
-	answer = real;                                                                             \
-	if (way == OFFSET_COUNT)                                                                   \
-		offset_end(&call);                                                                 \
-	return answer;
+off_t mc_lseek(int fd, off_t offset, int whence)
+{
+	if (is_watched(fd))
+		return narrow(seek_watched(fd, offset, whence, next_lseek));
+	before_real(fd, COUNT_lseek_calls);
+	return NEXT(lseek)(fd, offset, whence);
+}
 
-off_t mc_lseek(int fd, off_t offset, int whence){
-	SEEK_EITHER_WAY(fd, offset, whence, narrow, NEXT(lseek)(fd, offset, whence))}
-
-off_t mc___lseek(int fd, off_t offset, int whence){
-	SEEK_EITHER_WAY(fd, offset, whence, narrow, NEXT(__lseek)(fd, offset, whence))}
+off_t mc___lseek(int fd, off_t offset, int whence)
+{
+	if (is_watched(fd))
+		return narrow(seek_watched(fd, offset, whence, next___lseek));
+	before_real(fd, COUNT_lseek_calls);
+	return NEXT(__lseek)(fd, offset, whence);
+}
 
 off64_t mc_lseek64(int fd, off64_t offset, int whence)
 {
-	SEEK_EITHER_WAY(fd, offset, whence, , NEXT(lseek64)(fd, offset, whence))
+	if (is_watched(fd))
+		return seek_watched(fd, offset, whence, NEXT(lseek64));
+	before_real(fd, COUNT_lseek_calls);
+	return NEXT(lseek64)(fd, offset, whence);
 }

@@ -22,7 +22,7 @@
  * never asked for its offset again. */
 static uint32_t epoch;
 /* So many words are OURS or TELLING, or about to be; and no such number is above this one. */
-static uint32_t ours;
+uint32_t offset_ours;
 static int highest;
 /* No more of them. */
 static bool finished;
@@ -62,13 +62,8 @@ static inline bool change(struct fd_entry *entry, uint64_t *word, enum offset_st
 
 static void count_ours(int change)
 {
-	__atomic_fetch_add(&ours, (uint32_t)change, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&offset_ours, (uint32_t)change, __ATOMIC_SEQ_CST);
 	aside_pend(change);
-}
-
-uint32_t offset_count(void)
-{
-	return __atomic_load_n(&ours, __ATOMIC_RELAXED);
 }
 
 /* Whether the number still is the description that it was, asked at most once a tick. If not,
@@ -285,7 +280,7 @@ static void tell_all(enum aside_why why)
 {
 	if (why == ASIDE_SHARED)
 		__atomic_fetch_add(&epoch, 1, __ATOMIC_SEQ_CST);
-	if (why < ASIDE_SEEN || __atomic_load_n(&ours, __ATOMIC_SEQ_CST) == 0)
+	if (why < ASIDE_SEEN || __atomic_load_n(&offset_ours, __ATOMIC_SEQ_CST) == 0)
 		return;
 	for (int fd = 0; fd <= LOAD(highest); fd++) {
 		struct fd_entry *entry = fd_find(fd);

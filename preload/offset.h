@@ -38,7 +38,9 @@
  *
  * Deliberately absent: writes, which need the kernel's offset; descriptions that were inherited,
  * received or made by stdio. A real call that is not modelled here (sendfile, write …) in one
- * thread, in the very moment in which another's read begins to be served, may use the same offset.
+ * thread, in the very moment in which another's read begins to be served, may use the same offset;
+ * and a child by vfork or posix_spawn inherits an offset that is not told if another thread opens a
+ * file and makes all those reads of it between the telling and the system call.
  */
 #ifndef OFFSET_H
 #define OFFSET_H
@@ -168,7 +170,12 @@ void offset_opened(int fd);
 void offset_forget(struct fd_entry *entry);
 
 /* So many offsets are ours. */
-uint32_t offset_count(void);
+extern uint32_t offset_ours __attribute__((visibility("hidden")));
+
+static inline uint32_t offset_count(void)
+{
+	return __atomic_load_n(&offset_ours, __ATOMIC_RELAXED);
+}
 
 /* All of them, for good, while a fork holds every lock. */
 void offset_forking(void);
