@@ -266,14 +266,20 @@ static void tell(struct fd_entry *entry, int fd, bool for_good)
 static void tell_fd(int fd, enum aside_why why)
 {
 	struct fd_entry *entry = fd_find(fd);
-	enum offset_state state;
+	bool for_good = why == ASIDE_SHARED;
+	uint64_t word;
 
 	if (entry == NULL || why == ASIDE_LOOKED || why == ASIDE_MAPPED)
 		return;
-	state = state_of(__atomic_load_n(&entry->offset, __ATOMIC_ACQUIRE));
-	if (state == OFFSET_NEVER || (state == OFFSET_KERNEL && why != ASIDE_SHARED))
-		return;
-	tell(entry, fd, why == ASIDE_SHARED);
+	word = __atomic_load_n(&entry->offset, __ATOMIC_ACQUIRE);
+	/* Nothing to be told: no lock, which would be two system calls for each close. */
+	while (!is_ours(word)) {
+		if (state_of(word) == OFFSET_NEVER ||
+		    (state_of(word) == OFFSET_KERNEL && !for_good) ||
+		    change(entry, &word, for_good ? OFFSET_NEVER : OFFSET_KERNEL, 0))
+			return;
+	}
+	tell(entry, fd, for_good);
 }
 
 static void tell_all(enum aside_why why)
