@@ -1,38 +1,12 @@
-# The big link of the benchmarks goldbig and goldobj: 250 archives of LLVM and clang,
-# 440 MB. Sourced by both.
+# The big link of the benchmarks goldbig and goldobj. Sourced by both.
 # shellcheck shell=sh disable=SC2154
-
-llvm=${LLVM_LIBDIR:-/usr/lib/llvm-14/lib}
 
 have ld.gold || {
 	say "no ld.gold here (apt-get install binutils, or binutils-gold)"
 	exit 77
 }
-if [ ! -e "$llvm/libclangSema.a" ] && [ -x "$root/tests/setup" ]; then
-	say "installing the archives to link (tests/setup bench)"
-	"$root/tests/setup" bench >&2 || true
-fi
-if ! [ -e "$llvm/libclangSema.a" ] || ! [ -e "$llvm/libLLVMCodeGen.a" ]; then
-	say "no archives in $llvm (apt-get install llvm-14-dev libclang-14-dev)"
-	exit 77
-fi
-
-# The archives, one a line: all, or for a quick run some large ones.
-archives() {
-	if $quick; then
-		for archive in LLVMCodeGen LLVMAnalysis LLVMSupport clangBasic clangLex; do
-			echo "$llvm/lib$archive.a"
-		done
-	else
-		find "$llvm" -maxdepth 1 -name 'libclang*.a' -o -name 'libLLVM*.a' | LC_ALL=C sort |
-			grep -v -e Testing -e Exegesis -e TableGenGlobalISel -e '/libclang\.a$'
-	fi
-}
-
-crt=$(compiler -print-file-name=crti.o)
-crt_begin=$(compiler -print-file-name=crtbeginS.o)
-crt_end=$(compiler -print-file-name=crtendS.o)
-crt_last=$(compiler -print-file-name=crtn.o)
+# shellcheck source=/dev/null
+. "$root/tests/bench/llvm.sh"
 
 # link HOW VARIANT TSV OUTPUT INPUT...: as the compiler's driver would, but without the driver,
 # which adds a plugin.

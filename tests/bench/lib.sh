@@ -42,6 +42,22 @@ helper() {
 		die "$1.c does not compile"
 }
 
+# many_members COPIES: an archive of so many copies of a small object, $archive.
+many_members() {
+	archive=$work/manymembers.$1.a
+	[ ! -e "$archive" ] || return 0
+	say "writing an archive of $1 members"
+	helper manymembers
+	cat >"$work/member.c" <<'END'
+char fAAAAAAAA[6000] = { 7 };
+void gAAAAAAAA (void);
+void gAAAAAAAA (void) { fAAAAAAAA[0]++; }
+END
+	compiler -O1 -fno-asynchronous-unwind-tables -c -o "$work/member.o" "$work/member.c"
+	"$work/manymembers" "$1" "$work/member.o" "$archive.part"
+	mv "$archive.part" "$archive"
+}
+
 # more_files: as many open files as the system allows, up to 20,000, so that a linker need not close
 # and reopen.
 # shellcheck disable=SC3045 # every sh on Linux knows -S, -H and -n
@@ -60,6 +76,29 @@ as() {
 	"$@"
 }
 
+# under HOW VARIANT TSV COMMAND...: without the launcher, whose shell would take longer than a small
+# command; env goes before either variant.
+under() {
+	how=$1 variant=$2 tsv=$3
+	shift 3
+	case $variant in
+	native) "$how" "$variant" "$tsv" env "$@" ;;
+	*) "$how" "$variant" "$tsv" env "LD_PRELOAD=$library" "$@" ;;
+	esac
+}
+
+# turns ROUND VARIANT...: the variants, in their order or in the other: so that none of them always
+# has the warmer machine.
+turns() {
+	odd=$(($1 % 2))
+	shift
+	order=
+	for variant; do
+		if [ "$odd" -eq 1 ]; then order="$order $variant"; else order="$variant $order"; fi
+	done
+	echo "$order"
+}
+
 # plain LABEL TSV COMMAND...: one run that is not measured.
 plain() {
 	shift 2
@@ -73,7 +112,7 @@ timed() {
 	"$work/peak" -l "$label" -o "$tsv" "$@"
 }
 
-# sampled LABEL TSV COMMAND...: one run that is watched for its mappings; one row.
+# sampled LABEL TSV COMMAND...: one run that is watched for its mappings and memory; one row.
 sampled() {
 	label=$1 tsv=$2
 	shift 2
@@ -144,5 +183,5 @@ same() {
 all_measures='mmap_calls=mmap calls|munmap_calls=munmap calls|read_calls=read calls|'\
 'lseek_calls=lseek calls|write_calls=write calls|other_calls=other system calls|vmas_peak=mappings at the peak|'\
 'minflt=minor page faults|majflt=major page faults|nivcsw=involuntary switches|'\
-'maxrss_kb=memory at the peak, KB|user_s=user time, s|sys_s=system time, s|'\
+'own_peak_kb=memory that is no file'\''s at the peak, KB|maxrss_kb=memory at the peak, KB|user_s=user time, s|sys_s=system time, s|'\
 'cpu_s=user and system time, s|wall_s=wall time, s'

@@ -7,19 +7,7 @@ have ld.gold || {
 }
 copies=$(pick 150000 20000)
 helper peak
-helper manymembers
-archive=$work/manymembers.$copies.a
-if [ ! -e "$archive" ]; then
-	say "writing an archive of $copies members"
-	cat >"$work/member.c" <<'END'
-char fAAAAAAAA[6000] = { 7 };
-void gAAAAAAAA (void);
-void gAAAAAAAA (void) { fAAAAAAAA[0]++; }
-END
-	compiler -O1 -fno-asynchronous-unwind-tables -c -o "$work/member.o" "$work/member.c"
-	"$work/manymembers" "$copies" "$work/member.o" "$archive.part"
-	mv "$archive.part" "$archive"
-fi
+many_members "$copies"
 whole=$work/manymembers.whole
 result=$work/manymembers.out
 

@@ -5,8 +5,8 @@
  * Appends one tab-separated row to FILE (default: standard error), and a header first where FILE is
  * empty: the label, then times, faults and switches as wait4 reports them (COMMAND with every child
  * it waited for); with -s instead the largest number of mappings that COMMAND itself was seen to
- * have. Sampling takes the process's mapping lock, so that run says nothing about time. Exits as
- * COMMAND did, as a shell would say it. */
+ * have, and the most memory that is no file's (RssAnon). Sampling takes the process's mapping lock,
+ * so that run says nothing about time. Exits as COMMAND did, as a shell would say it. */
 
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -53,6 +53,22 @@ static long count_lines(int maps)
 	return lines;
 }
 
+/* The memory of the process that is no file's, in KB; 0 when it has gone. */
+static long own_memory(pid_t process)
+{
+	char name[64], line[128];
+	long kb = 0;
+	snprintf(name, sizeof name, "/proc/%ld/status", (long)process);
+	FILE *in = fopen(name, "re");
+	if (!in)
+		return 0;
+	while (kb == 0 && fgets(line, sizeof line, in))
+		if (strncmp(line, "RssAnon:", 8) == 0)
+			kb = strtol(line + 8, NULL, 10);
+	fclose(in);
+	return kb;
+}
+
 static pid_t start(char **command)
 {
 	const pid_t child = fork();
@@ -64,12 +80,17 @@ static pid_t start(char **command)
 	_exit(status);
 }
 
-/* Reads the mappings again and again until the process has ended; says how many there were at the
- * most. */
-static long watch(pid_t child, long *samples)
+struct peaks {
+	long mappings;
+	long own_kb;
+	long samples;
+};
+
+/* Looks again and again until the process has ended. */
+static struct peaks watch(pid_t child)
 {
 	char name[64];
-	long most = 0;
+	struct peaks most = {0};
 	snprintf(name, sizeof name, "/proc/%ld/maps", (long)child);
 	for (;;) {
 		siginfo_t info = {0};
@@ -80,11 +101,14 @@ static long watch(pid_t child, long *samples)
 		const int maps = open(name, O_RDONLY | O_CLOEXEC);
 		if (maps >= 0) {
 			const long lines = count_lines(maps);
-			if (lines > most)
-				most = lines;
-			++*samples;
+			if (lines > most.mappings)
+				most.mappings = lines;
+			most.samples++;
 			close(maps);
 		}
+		const long kb = own_memory(child);
+		if (kb > most.own_kb)
+			most.own_kb = kb;
 		poll(NULL, 0, SAMPLE_EVERY_MS);
 	}
 }
@@ -125,8 +149,7 @@ int main(int argc, char **argv)
 	/* What the terminal sends is for COMMAND; we still report. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	long samples = 0;
-	const long most = sample ? watch(child, &samples) : 0;
+	const struct peaks most = sample ? watch(child) : (struct peaks){0};
 	int status;
 	struct rusage cost;
 	while (wait4(child, &status, 0, &cost) < 0)
@@ -146,8 +169,9 @@ int main(int argc, char **argv)
 	const bool header = !file || (fstat(fileno(out), &st) == 0 && st.st_size == 0);
 	if (sample) {
 		if (header)
-			fputs("variant\tvmas_peak\tsamples\tstatus\n", out);
-		fprintf(out, "%s\t%ld\t%ld\t%d\n", label, most, samples, code);
+			fputs("variant\tvmas_peak\town_peak_kb\tsamples\tstatus\n", out);
+		fprintf(out, "%s\t%ld\t%ld\t%ld\t%d\n", label, most.mappings, most.own_kb,
+			most.samples, code);
 	} else {
 		const double user = seconds(cost.ru_utime), sys = seconds(cost.ru_stime);
 		if (header)

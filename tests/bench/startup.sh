@@ -71,10 +71,7 @@ round=0
 g++ -O1 -c -o "$work/native.o" "$work/compile.cc"
 while [ $round -lt "$rounds" ]; do
 	round=$((round + 1))
-	# Which goes first changes, so that neither always has the warmer machine.
-	turns='native coalesced'
-	[ $((round % 2)) -eq 0 ] || turns='coalesced native'
-	for variant in $turns; do
+	for variant in $(turns $round native coalesced); do
 		set -- g++ -O1 -c -o "$work/$variant.o" "$work/compile.cc"
 		[ "$variant" = native ] || set -- "$mapfast" "$@"
 		timed "$variant" "$out/startup-compile.tsv" "$@"

@@ -51,17 +51,6 @@ before() {
 	[ "$1" != ranlib ] || cp "$bare" "$result"
 }
 
-# under HOW VARIANT TSV COMMAND...: without the launcher, whose shell would take longer than some of
-# these tools; env goes before either.
-under() {
-	how=$1 variant=$2 tsv=$3
-	shift 3
-	case $variant in
-	native) "$how" "$variant" "$tsv" env "$@" ;;
-	*) "$how" "$variant" "$tsv" env "LD_PRELOAD=$library" "$@" ;;
-	esac
-}
-
 # written: what a tool wrote, on its output and into its file.
 written() {
 	cat "$text" "$result" 2>/dev/null | cksum
@@ -78,10 +67,7 @@ tool() {
 	round=0
 	while [ $round -lt "$rounds" ]; do
 		round=$((round + 1))
-		# Which goes first changes, so that neither always has the warmer machine.
-		turns='native coalesced'
-		[ $((round % 2)) -eq 0 ] || turns='coalesced native'
-		for variant in $turns; do
+		for variant in $(turns $round native coalesced); do
 			before "$name"
 			under timed "$variant" "$out/tools-$name.tsv" "$@" >"$text"
 			[ "$(written)" = "$expected" ] || die "$name, $variant: another output"
