@@ -169,6 +169,7 @@ check-suites: all
 		else echo 'tests/suites/run does not exist yet'; fi
 
 demo: all
+	@BUILD='$(abspath $(BUILD))' examples/ld/run
 	@BUILD='$(abspath $(BUILD))' examples/gold/run
 
 # Random operations, compared (tests/diff/run), with seeds from the clock: on mappings for one half of
@@ -234,7 +235,7 @@ clean:
 help:
 	@printf '%s\n' \
 		'make                build/libmapcoalesce.so and build/mapfast, ready to use' \
-		'make demo           link real input with and without the library' \
+		'make demo           link real input with and without the library, GNU ld and gold' \
 		'make check          all tests; TESTS="unit/* e2e/close*" selects' \
 		'make check-suites   test suites of other projects, under the library' \
 		'make fuzz           random operations, native against preloaded, for SECONDS=60' \
