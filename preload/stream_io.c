@@ -69,11 +69,15 @@ static bool is_in_step(const struct stream *s)
 static size_t read_through(struct stream *s, uint64_t offset, char *to, size_t n)
 {
 	long got = kernel.read_at(s->fd, to, n, offset);
-	uint64_t reach = window_reach(s->window);
+	uint64_t reach;
 
 	stats_add(COUNT_own_calls, 1);
 	if (got < 0)
 		return 0;
+	/* It was lost meanwhile, with what it held. */
+	if (s->window == NULL)
+		return (size_t)got;
+	reach = window_reach(s->window);
 	/* Between the end of the kernel's file and what is pending behind it is a hole. Behind that
 	 * nothing is touched. */
 	if ((size_t)got < n && reach > offset + (uint64_t)got) {
