@@ -56,6 +56,14 @@ relocatable() {
 	linked "$how" "$variant" "$tsv" "$linker" -r -o "$output" --whole-archive "$@"
 }
 
+# warm INPUT...: reads them, so that no run has to wait for a disk.
+warm() {
+	case $1 in
+	@*) tr '\n' '\0' <"${1#@}" | xargs -0 cat >/dev/null ;;
+	*) cat "$@" >/dev/null ;;
+	esac
+}
+
 # compare NAME KIND VARIANTS OTHERS INPUT...: all that is measured of a link, KIND, and its table.
 # OTHERS are linkers that write something else, natively; the rest must write the same bytes.
 compare() {
@@ -72,6 +80,7 @@ compare() {
 		say "$name: round $round of $rounds"
 		# shellcheck disable=SC2086 # a list of words
 		for variant in $(turns $round $variants); do
+			warm "$@"
 			"$kind" timed "$variant" "$out/$name.tsv" ld.bfd "$result" "$@"
 			same "$native" "$result"
 		done
@@ -88,6 +97,7 @@ compare() {
 		die "the library served no stream"
 	if can_count; then
 		for variant in native coalesced; do
+			warm "$@"
 			"$kind" counted "$variant" "$out/$name-calls.tsv" ld.bfd "$result" "$@"
 			same "$native" "$result"
 		done
