@@ -7,7 +7,9 @@
 static const struct aside_owner *owners[MOST_OWNERS];
 static unsigned int owner_count;
 
+uint8_t aside_kept[ASIDE_NUMBERS];
 uint32_t aside_pending;
+uint32_t aside_files;
 
 void aside_add(const struct aside_owner *owner)
 {

@@ -15,7 +15,7 @@
  * the owner knows, and does what is possible then. They leave errno alone. In a vfork child nothing
  * is told: its parent, which waits, was told to before.
  *
- * Synchronization: owners are added by the constructor; `aside_pending` is atomic.
+ * Synchronization: owners are added by the constructor.
  */
 #ifndef ASIDE_H
 #define ASIDE_H
@@ -47,25 +47,33 @@ struct aside_owner {
 /* At most four. */
 void aside_add(const struct aside_owner *owner);
 
-/* So many things are pending, in the whole process. */
-extern uint32_t aside_pending __attribute__((visibility("hidden")));
+/* Nothing is kept of numbers that are not below this. */
+#define ASIDE_NUMBERS 65536
 
-/* One more (1), or one less (-1). */
-static inline void aside_pend(int change)
+/* For each number, how many things are pending of it; all of them together; and how many files have
+ * bytes pending, or may have: whoever opens them must be noticed. All atomic, and read by the hooks
+ * in assembly. */
+extern uint8_t aside_kept[ASIDE_NUMBERS] __attribute__((visibility("hidden")));
+extern uint32_t aside_pending __attribute__((visibility("hidden")));
+extern uint32_t aside_files __attribute__((visibility("hidden")));
+
+/* One thing more (1) or less (-1). A number has a handful at most. */
+static inline void aside_pend(int fd, int change)
 {
+	__atomic_fetch_add(&aside_kept[fd], (uint8_t)change, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&aside_pending, (uint32_t)change, __ATOMIC_RELAXED);
 }
 
-static inline bool aside_needed(void)
+/* One file more or less. */
+static inline void aside_pend_file(int change)
 {
-	return __builtin_expect(__atomic_load_n(&aside_pending, __ATOMIC_RELAXED) != 0, 0) &&
-	       !tls.vfork_child;
+	__atomic_fetch_add(&aside_files, (uint32_t)change, __ATOMIC_RELAXED);
 }
 
-/* The same, less what an owner knows to be its own. */
-static inline bool aside_pending_of_others(uint32_t own)
+static inline bool aside_has_files(void)
 {
-	return __atomic_load_n(&aside_pending, __ATOMIC_RELAXED) != own && !tls.vfork_child;
+	return __builtin_expect(__atomic_load_n(&aside_files, __ATOMIC_RELAXED) != 0, 0) &&
+	       !tls.vfork_child;
 }
 
 void aside_tell_fd(int fd, enum aside_why why);
@@ -76,27 +84,31 @@ void aside_tell_opened(int fd);
 /* Before a call that uses this number, or shows its file's size or bytes. */
 static inline void aside_fd(int fd)
 {
-	if (aside_needed())
+	if (fd >= 0 && fd < ASIDE_NUMBERS &&
+	    __builtin_expect(__atomic_load_n(&aside_kept[fd], __ATOMIC_RELAXED) != 0, 0) &&
+	    !tls.vfork_child)
 		aside_tell_fd(fd, ASIDE_SEEN);
 }
 
 /* Before a call that may let somebody look at any file. */
 static inline void aside_bytes(void)
 {
-	if (aside_needed())
+	if (aside_has_files())
 		aside_tell_bytes();
 }
 
 static inline void aside_all(void)
 {
-	if (aside_needed())
+	if ((__atomic_load_n(&aside_pending, __ATOMIC_RELAXED) |
+	     __atomic_load_n(&aside_files, __ATOMIC_RELAXED)) != 0 &&
+	    !tls.vfork_child)
 		aside_tell_all(ASIDE_SEEN);
 }
 
 /* After an open. */
 static inline void aside_opened(int fd)
 {
-	if (aside_needed() && fd >= 0)
+	if (aside_has_files() && fd >= 0)
 		aside_tell_opened(fd);
 }
 

@@ -5,7 +5,8 @@
  * that names the variable and what is allowed, and the default. Values are copied: a program may
  * overwrite its environment.
  *
- * Synchronization: written by config_read() only, before `config.active` is set; constant after.
+ * Synchronization: written by config_read() only, before `config.active` is set; constant after,
+ * but for `active` itself, which ends where a sandbox begins.
  */
 #ifndef CONFIG_H
 #define CONFIG_H

@@ -14,8 +14,9 @@
  * of ours, and is not looked at again unless it is the default action. exec and the children of
  * posix_spawn find the default action, as the kernel puts it in place of any handler.
  *
- * Not seen: SIGKILL; a fault on a stack that is used up, where there is no other; a handler with
- * SA_RESETHAND that has run.
+ * Not seen: SIGKILL; a fault on a stack that is used up, where there is no other, or of a thread
+ * that blocks the signal; a handler with SA_RESETHAND that has run (what raises a signal steps
+ * aside before, aside.h).
  *
  * Synchronization: `actions` is written once for each signal, before ours stands.
  */

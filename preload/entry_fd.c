@@ -208,6 +208,8 @@ static inline void forget_closed(int fd)
 {
 	if (__builtin_expect(fd == 2, 0))
 		entry_before_close(2, 2);
+	/* The end of a pipe, a socket, a lock is a message to whoever waits for it. */
+	aside_bytes();
 	aside_share(fd);
 	fd_forget(fd);
 }
@@ -236,6 +238,7 @@ void entry_close_range(unsigned int first, unsigned int last, int flags)
 	if (flags & CLOSE_RANGE_CLOEXEC)
 		return;
 	entry_before_close(first, last);
+	aside_bytes();
 	aside_share_all();
 	fd_forget_range(first, last);
 }
@@ -312,6 +315,13 @@ void entry_before_fcntl(int fd, int command, int argument)
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		aside_share(fd);
+		break;
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		aside_fd(fd);
+		aside_bytes();
 		break;
 	default:
 		aside_fd(fd);
@@ -450,6 +460,7 @@ static void forget_rights(const struct cmsghdr *header)
 	for (; data + sizeof(fd) <= end; data += sizeof(fd)) {
 		memcpy(&fd, data, sizeof(fd));
 		fd_forget(fd);
+		aside_opened(fd);
 	}
 }
 

@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 
+#include "aside.h"
 #include "config.h"
 #include "offset.h"
 #include "plugin.h"
@@ -36,6 +37,8 @@ static void entry_deepbind(void)
 any_function dlopen_target(const char *path, int *flags)
 {
 	if (config.active) {
+		/* The dynamic linker looks at the file inside libc. */
+		aside_bytes();
 		if (*flags & RTLD_DEEPBIND)
 			entry_deepbind();
 		*flags = plugin_flags(path, *flags);

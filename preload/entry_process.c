@@ -33,6 +33,7 @@
 #include "region.h"
 #include "report.h"
 #include "stats.h"
+#include "stream.h"
 #include "sys.h"
 #include "tls.h"
 #include "view.h"
@@ -70,6 +71,7 @@ void process_fork_after(long pid)
 	}
 	lock_fork_child();
 	region_forked();
+	stream_forked();
 	stats_begin();
 }
 
@@ -360,6 +362,16 @@ void process_report(void)
 	aside_all();
 	report_write();
 	stats_report();
+}
+
+void process_enters_sandbox(void)
+{
+	if (!config.active || tls.vfork_child)
+		return;
+	stream_finish();
+	offset_finish();
+	process_report();
+	config.active = false;
 }
 
 /* No destructor runs. */

@@ -35,4 +35,8 @@ void process_limits(int resource, uint64_t limit);
 /* The process ends without running destructors. */
 void process_report(void);
 
+/* It is about to forbid itself system calls (seccomp): ours may be among them. From now on every
+ * hook passes through, and what there is to report is reported. */
+void process_enters_sandbox(void);
+
 #endif

@@ -16,17 +16,17 @@
 #include "reads.h"
 #include "stats.h"
 
-/* What others keep from the kernel: what is written to the file has to be there, and before a real
- * call at the descriptor's offset that has to be right. Our own offset is neither. */
+/* What others keep from the kernel: before a real call at the descriptor's offset that has to be
+ * right, and what is written to the file has to be there. An offset that is ours is not told here.
+ */
 static inline void tell_others(int fd)
 {
-	if (__builtin_expect(aside_pending_of_others(offset_count()), 0))
-		aside_tell_fd(fd, ASIDE_SEEN);
+	aside_fd(fd);
 }
 
 static inline void look(int fd)
 {
-	if (__builtin_expect(aside_pending_of_others(offset_count()), 0))
+	if (aside_has_files())
 		aside_tell_fd(fd, ASIDE_LOOKED);
 }
 
@@ -296,7 +296,7 @@ static off64_t seek_ours(struct offset_call *call, int fd, off64_t offset, int w
 	if (answer < 0)
 		return answer;
 	if (!((uint64_t)answer <= OFFSET_VALUE / 2 ? offset_move(call, (uint64_t)answer)
-						   : offset_move_far(call)))
+						   : offset_move_far(call, fd)))
 		return AGAIN;
 	stats_add(plain ? COUNT_lseek_virtual : COUNT_lseek_calls, 1);
 	return answer;

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "aside.h"
 #include "death.h"
 #include "entry.h"
 #include "entry_signal.h"
 #include "guard.h"
+#include "stream.h"
 #include "tls.h"
 
 /* An action of any signal but the guard's passes through; a handler's mask is noted before it can
@@ -115,12 +117,20 @@ static __sighandler_t translated(int number, __sighandler_t handler)
 	return action.sa_handler;
 }
 
+static __sighandler_t set_by_next(int number, __sighandler_t handler, __sighandler_t old)
+{
+	old = translated(number, old);
+	if (handler == SIG_DFL && old != SIG_ERR && !tls.vfork_child)
+		death_default(number);
+	return old;
+}
+
 #define BODY_OF_SIGNAL(name, set)                                                                  \
 	__sighandler_t mc_##name(int number, __sighandler_t handler)                               \
 	{                                                                                          \
 		if (guard_has(number))                                                             \
 			return set(number, handler);                                               \
-		return translated(number, NEXT(name)(number, handler));                            \
+		return set_by_next(number, handler, NEXT(name)(number, handler));                  \
 	}
 
 BODY_OF_SIGNAL(signal, signal_of_bsd)
@@ -163,7 +173,7 @@ __sighandler_t mc_sigset(int number, __sighandler_t handler)
 	guard_mask_changed();
 	old = NEXT(sigset)(number, handler);
 	guard_mask_changed();
-	return translated(number, old);
+	return set_by_next(number, handler, old);
 }
 
 int mc_sigignore(int number)
@@ -195,6 +205,7 @@ int mc_siginterrupt(int number, int interrupts)
 	{                                                                                          \
 		if (where->__mask_was_saved)                                                       \
 			guard_mask_changed();                                                      \
+		stream_jumped();                                                                   \
 		NEXT(name)(where, value);                                                          \
 	}
 
@@ -206,6 +217,7 @@ BODY_OF_JUMP(siglongjmp)
 int mc_setcontext(const ucontext_t *context)
 {
 	guard_mask_changed();
+	stream_jumped();
 	return NEXT(setcontext)(context);
 }
 
@@ -222,6 +234,8 @@ int mc_swapcontext(ucontext_t *old, const ucontext_t *context)
 	{                                                                                          \
 		ret answer;                                                                        \
                                                                                                    \
+		/* Some wait for somebody, who may look meanwhile. */                              \
+		aside_bytes();                                                                     \
 		guard_mask_changed();                                                              \
 		answer = NEXT(name) args;                                                          \
 		guard_mask_changed();                                                              \

@@ -6,10 +6,13 @@
 #include "entry_step.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 
 #include "aside.h"
 #include "entry.h"
+#include "entry_process.h"
 #include "stream.h"
 
 static const uint8_t steps[HOOK_COUNT] = {
@@ -59,6 +62,13 @@ static void step(enum step what, const uintptr_t *arguments)
 	case STEP_KEEP1:
 		aside_tell_fd(fileno_unlocked((FILE *)arguments[1]), ASIDE_SHARED);
 		break;
+	case STEP_STDIN:
+		/* It may wait for somebody, who may look meanwhile. */
+		stream_step(stdin, true);
+		break;
+	case STEP_STDOUT:
+		stream_step(stdout, true);
+		break;
 	case STEP_STD:
 		step_std();
 		break;
@@ -90,11 +100,29 @@ static void step(enum step what, const uintptr_t *arguments)
 	case STEP_ALL:
 		aside_tell_all(ASIDE_SEEN);
 		break;
+	case STEP_FLUSH:
+		stream_step_all();
+		break;
 	case STEP_SHARE:
 		aside_tell_all(ASIDE_SHARED);
 		break;
+	case STEP_PRCTL:
+		if ((int)arguments[0] == PR_SET_SECCOMP)
+			process_enters_sandbox();
+		break;
+	case STEP_END:
+		stream_finish();
+		break;
 	}
 }
+
+/* What the assembly knows by number. */
+#if UINTPTR_MAX == UINT64_MAX
+_Static_assert(offsetof(FILE, _fileno) == 112, "FILENO in arch/MACHINE/step.S");
+#else
+_Static_assert(offsetof(FILE, _fileno) == 56, "FILENO in arch/MACHINE/step.S");
+#endif
+_Static_assert(ASIDE_NUMBERS == 65536, "NUMBERS in arch/MACHINE/step.S");
 
 /* What the assembly calls: a hook's number, the first six arguments, as far as they are integers or
  * pointers; answers with the definition to go on with. */

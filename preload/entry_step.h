@@ -10,7 +10,9 @@
 	/* A FILE: of a function that reads, and of one that may write. */ \
 	X(IN0) X(IN1) X(IN2) X(IN3) X(OUT0) X(OUT1) \
 	X(KEEP1)     /* a FILE that libc goes on to use unseen */ \
-	X(STD)       /* stdin, stdout and stderr */ \
+	X(STDIN) \
+	X(STDOUT)    /* which may be assigned */ \
+	X(STD)       /* the two and stderr */ \
 	X(FD_OUT0)   /* a descriptor: its offset, and it is written to */ \
 	X(FD_OUT01)  /* two of them */ \
 	X(FD_OUT02) \
@@ -20,7 +22,10 @@
 	X(MESSAGE1)  /* a struct msghdr, which may carry descriptors */ \
 	X(MESSAGES1) /* an array of struct mmsghdr; the number is the next argument */ \
 	X(ALL) \
-	X(SHARE)     /* everything, for good */
+	X(FLUSH)     /* everything, of a function that writes to all FILEs */ \
+	X(SHARE)     /* everything, for good */ \
+	X(PRCTL)     /* everything, for all time, if it is a sandbox */ \
+	X(END)       /* everything, for all time */
 /* clang-format on */
 
 enum step {

@@ -12,12 +12,15 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
 
 #include "aside.h"
 #include "entry.h"
 #include "fd.h"
 #include "stream.h"
+#include "sys.h"
 
 /* Where there is no libpthread (glibc before 2.34), there is nobody to be cancelled. */
 #pragma weak pthread_testcancel
@@ -40,14 +43,22 @@ static void forget_stream(FILE *stream)
 	fd_forget(number_of(stream));
 }
 
+/* With an m libc reads by mapping the file, and keeps no flag that says so where it was given a
+ * number; with a character set the FILE has other functions behind it. */
+static bool is_ordinary(const char *mode)
+{
+	return strpbrk(mode, "m,") == NULL;
+}
+
 /* Its number was made by name, and will be ended by a hooked call. */
-static FILE *opened(FILE *stream)
+static FILE *opened(FILE *stream, const char *mode)
 {
 	int fd = number_of(stream);
 
 	if (stream != NULL) {
 		fd_opened(fd);
-		stream_opened(stream);
+		if (is_ordinary(mode))
+			stream_opened(stream);
 		aside_opened(fd);
 	}
 	return stream;
@@ -63,19 +74,19 @@ static void before_open(const char *mode)
 FILE *mc_fopen(const char *path, const char *mode)
 {
 	before_open(mode);
-	return opened(NEXT(fopen)(path, mode));
+	return opened(NEXT(fopen)(path, mode), mode);
 }
 
 FILE *mc_fopen64(const char *path, const char *mode)
 {
 	before_open(mode);
-	return opened(NEXT(fopen64)(path, mode));
+	return opened(NEXT(fopen64)(path, mode), mode);
 }
 
 FILE *mc__IO_fopen(const char *path, const char *mode)
 {
 	before_open(mode);
-	return opened(NEXT(_IO_fopen)(path, mode));
+	return opened(NEXT(_IO_fopen)(path, mode), mode);
 }
 
 /* Inside: open, dup3 onto the old number, close of the new one. Without a path it opens the old
@@ -84,24 +95,34 @@ FILE *mc_freopen(const char *path, const char *mode, FILE *stream)
 {
 	before_open(mode);
 	forget_stream(stream);
-	return opened(NEXT(freopen)(path, mode, stream));
+	return opened(NEXT(freopen)(path, mode, stream), mode);
 }
 
 FILE *mc_freopen64(const char *path, const char *mode, FILE *stream)
 {
 	before_open(mode);
 	forget_stream(stream);
-	return opened(NEXT(freopen64)(path, mode, stream));
+	return opened(NEXT(freopen64)(path, mode, stream), mode);
 }
 
 FILE *mc_tmpfile(void)
 {
-	return opened(NEXT(tmpfile)());
+	return opened(NEXT(tmpfile)(), "w+");
 }
 
 FILE *mc_tmpfile64(void)
 {
-	return opened(NEXT(tmpfile64)());
+	return opened(NEXT(tmpfile64)(), "w+");
+}
+
+/* The end of a pipe is a message to whoever reads from it. (That of a regular file is one if it was
+ * locked through this very stream, which is not looked at.) */
+static void tell_of_end(int fd)
+{
+	struct file_stat stat;
+
+	if (aside_has_files() && (kernel.stat(fd, &stat) < 0 || !S_ISREG(stat.mode)))
+		aside_tell_bytes();
 }
 
 /* An errno if bytes were lost, else 0. */
@@ -109,6 +130,8 @@ static int before_close(FILE *stream)
 {
 	int fd = number_of(stream);
 	int error = stream_closing(stream);
+
+	tell_of_end(fd);
 
 	if (fd == 2)
 		entry_before_close(2, 2);
@@ -168,6 +191,7 @@ FILE *mc__IO_popen(const char *command, const char *mode)
 
 int mc_pclose(FILE *stream)
 {
+	aside_bytes();
 	forget_stream(stream);
 	return NEXT(pclose)(stream);
 }
@@ -198,17 +222,25 @@ int mc_closedir(DIR *dir)
 	return NEXT(closedir)(dir);
 }
 
-/* Another stream of a number that may have one: both use its offset. */
+/* A second stream of one number uses its offset too; the first one is as good as one opened by
+ * name, if the number was. */
+static FILE *attached(int fd, const char *mode, FILE *stream)
+{
+	if (stream != NULL && !stream_has(fd) && is_ordinary(mode))
+		stream_opened(stream);
+	return stream;
+}
+
 FILE *mc_fdopen(int fd, const char *mode)
 {
 	aside_share(fd);
-	return NEXT(fdopen)(fd, mode);
+	return attached(fd, mode, NEXT(fdopen)(fd, mode));
 }
 
 FILE *mc__IO_fdopen(int fd, const char *mode)
 {
 	aside_share(fd);
-	return NEXT(_IO_fdopen)(fd, mode);
+	return attached(fd, mode, NEXT(_IO_fdopen)(fd, mode));
 }
 
 /* What a move needs to know of its call. */
@@ -267,19 +299,26 @@ static void forward(const struct move *move)
 	stream_leave(move->stream);
 }
 
-/* Whether bytes were lost that this call has to report, which is then over. */
-static bool failed(const struct move *move, FILE *fp)
+/* Whether bytes were lost that this call has to report, in place of doing anything. */
+static __attribute__((noinline, cold)) bool report_lost(FILE *fp)
 {
-	int error = stream_error(move->stream);
+	struct stream *s = stream_find(fp);
+	int error;
 
-	if (__builtin_expect(error == 0, 1))
+	if (s == NULL || tls.vfork_child || !stream_enter(s))
 		return false;
-	stream_surface(move->stream);
-	stream_leave(move->stream);
+	error = stream_error(s);
+	stream_leave(s);
+	if (error == 0)
+		return false;
 	fp->_flags |= FILE_ERROR;
-	unlock_file(move, fp);
 	errno = error;
 	return true;
+}
+
+static inline bool has_lost(FILE *fp)
+{
+	return __builtin_expect(stream_has_error(fp), 0) && report_lost(fp);
 }
 
 /* Whether there is all that is wanted in the buffer: then libc takes it without a system call. It
@@ -344,22 +383,21 @@ BODY_OF_FREAD_CHK(__fread_unlocked_chk, false)
 		size_t n;                                                                          \
 		size_t done;                                                                       \
                                                                                                    \
+		if (has_lost(fp))                                                                  \
+			return 0;                                                                  \
+		stream_says(fp);                                                                   \
 		if (__builtin_mul_overflow(size, count, &n) || n == 0 ||                           \
-		    !begin_move(&move, fp, locks)) {                                               \
-			aside_bytes();                                                             \
+		    !begin_move(&move, fp, locks))                                                 \
 			return NEXT(name)(from, size, count, fp);                                  \
-		}                                                                                  \
+		done = count;                                                                      \
 		if (stream_write(move.stream, from, n)) {                                          \
-			if (failed(&move, fp))                                                     \
-				return 0;                                                          \
-			done = count;                                                              \
 			stream_leave(move.stream);                                                 \
 		} else {                                                                           \
 			forward(&move);                                                            \
 			done = NEXT(fwrite_unlocked)(from, size, count, fp);                       \
 		}                                                                                  \
 		unlock_file(&move, fp);                                                            \
-		return done;                                                                       \
+		return has_lost(fp) ? 0 : done;                                                    \
 	}
 
 BODY_OF_FWRITE(fwrite, true)
@@ -372,47 +410,30 @@ BODY_OF_FWRITE(_IO_fwrite, true)
 		struct move move;                                                                  \
 		int answer = 0;                                                                    \
                                                                                                    \
+		if (has_lost(fp))                                                                  \
+			return EOF;                                                                \
 		if (!begin_move(&move, fp, true))                                                  \
 			return NEXT(name)(fp, offset, whence);                                     \
-		if (failed(&move, fp))                                                             \
-			return EOF;                                                                \
 		if (stream_seek(move.stream, offset, whence)) {                                    \
-			if (failed(&move, fp))                                                     \
-				return EOF;                                                        \
 			stream_leave(move.stream);                                                 \
 		} else {                                                                           \
 			forward(&move);                                                            \
 			answer = NEXT(name)(fp, offset, whence);                                   \
 		}                                                                                  \
 		unlock_file(&move, fp);                                                            \
-		return answer;                                                                     \
+		return has_lost(fp) ? EOF : answer;                                                \
 	}
 
 BODY_OF_FSEEK(fseek, long)
 BODY_OF_FSEEK(fseeko, off_t)
 BODY_OF_FSEEK(fseeko64, off64_t)
 
-/* Reports bytes that were lost in place of doing anything; libc's own call comes after it, and is
- * made all the same. */
-static int flushed(int answer, FILE *fp)
-{
-	struct move move;
-
-	if (fp == NULL || !begin_move(&move, fp, true))
-		return answer;
-	if (failed(&move, fp))
-		return EOF;
-	stream_leave(move.stream);
-	unlock_file(&move, fp);
-	return answer;
-}
-
 static void before_flush(FILE *fp)
 {
-	if (!aside_needed())
+	if (tls.vfork_child)
 		return;
 	if (fp == NULL)
-		aside_tell_all(ASIDE_SEEN);
+		stream_step_all();
 	else
 		stream_step(fp, true);
 }
@@ -420,8 +441,11 @@ static void before_flush(FILE *fp)
 #define BODY_OF_FFLUSH(name)                                                                       \
 	int mc_##name(FILE *fp)                                                                    \
 	{                                                                                          \
+		int answer;                                                                        \
+                                                                                                   \
 		before_flush(fp);                                                                  \
-		return flushed(NEXT(name)(fp), fp);                                                \
+		answer = NEXT(name)(fp);                                                           \
+		return fp != NULL && has_lost(fp) ? EOF : answer;                                  \
 	}
 
 BODY_OF_FFLUSH(fflush)

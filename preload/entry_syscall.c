@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "aside.h"
@@ -362,9 +363,16 @@ static bool touches_views(long number, long a, long b, long d, long e, long c)
 }
 
 /* Whatever the number does, it may look. */
-static void step_before(long number)
+static void step_before(long number, long a)
 {
 	switch (number) {
+	case SYS_seccomp:
+		process_enters_sandbox();
+		return;
+	case SYS_prctl:
+		if (a == PR_SET_SECCOMP)
+			process_enters_sandbox();
+		return;
 	case SYS_futex:
 	case SYS_getpid:
 	case SYS_gettid:
@@ -410,7 +418,7 @@ any_function syscall_target(long number, long a, long b, long c, long d, long e)
 {
 	if (!config.active)
 		return (any_function)NEXT(syscall);
-	step_before(number);
+	step_before(number, a);
 	switch (number) {
 	case NUMBER_OF_MMAP:
 	case SYS_munmap:

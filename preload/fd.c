@@ -97,11 +97,11 @@ static void forget_reads(struct fd_entry *entry)
 }
 
 /* Puts a new state in place of whatever there was. */
-static void replace(struct fd_entry *entry, uint64_t state)
+static void replace(struct fd_entry *entry, int fd, uint64_t state)
 {
 	uint64_t seen = __atomic_load_n(&entry->state, __ATOMIC_RELAXED);
 
-	offset_forget(entry);
+	offset_forget(entry, fd);
 	if (seen == state && (seen & FD_HANDLE) == 0) {
 		forget_reads(entry);
 		return;
@@ -120,7 +120,7 @@ void fd_opened(int fd)
 		return;
 	entry = fd_make(fd);
 	if (entry != NULL)
-		replace(entry, __atomic_load_n(&stopped, __ATOMIC_RELAXED) ? 0 : FD_TRACKED);
+		replace(entry, fd, __atomic_load_n(&stopped, __ATOMIC_RELAXED) ? 0 : FD_TRACKED);
 }
 
 void fd_forget(int fd)
@@ -131,14 +131,15 @@ void fd_forget(int fd)
 		return;
 	entry = fd_find(fd);
 	if (entry != NULL)
-		replace(entry, 0);
+		replace(entry, fd, 0);
 }
 
-static void forget_in_leaf(struct fd_entry *leaf, unsigned int first, unsigned int last)
+static void forget_in_leaf(struct fd_entry *leaf, unsigned int low, unsigned int first,
+			   unsigned int last)
 {
 	for (unsigned int i = first; i <= last; i++) {
 		if (__atomic_load_n(&leaf[i].state, __ATOMIC_RELAXED) != 0)
-			replace(&leaf[i], 0);
+			replace(&leaf[i], (int)(low + i), 0);
 	}
 }
 
@@ -155,7 +156,7 @@ void fd_forget_range(unsigned int first, unsigned int last)
 		unsigned int high = low + LEAF_ENTRIES - 1;
 
 		if (leaf != NULL)
-			forget_in_leaf(leaf, first > low ? first - low : 0,
+			forget_in_leaf(leaf, low, first > low ? first - low : 0,
 				       (last < high ? last : high) - low);
 	}
 }
@@ -227,7 +228,7 @@ void fd_duplicated(int from, int to)
 	handle = source == NULL || __atomic_load_n(&stopped, __ATOMIC_RELAXED)
 			 ? 0
 			 : share_description(source);
-	replace(copy, handle != 0 ? FD_TRACKED | handle : 0);
+	replace(copy, to, handle != 0 ? FD_TRACKED | handle : 0);
 }
 
 void fd_stop_tracking(void)

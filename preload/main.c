@@ -41,6 +41,7 @@ static void fork_child(void)
 {
 	lock_fork_child();
 	region_forked();
+	stream_forked();
 	stats_begin();
 }
 

@@ -60,10 +60,10 @@ static inline bool change(struct fd_entry *entry, uint64_t *word, enum offset_st
 	return true;
 }
 
-static void count_ours(int change)
+static void count_ours(int fd, int change)
 {
 	__atomic_fetch_add(&offset_ours, (uint32_t)change, __ATOMIC_SEQ_CST);
-	aside_pend(change);
+	aside_pend(fd, change);
 }
 
 /* Whether the number still is the description that it was, asked at most once a tick. If not,
@@ -76,7 +76,7 @@ static bool still_is(struct fd_entry *entry, int fd)
 	uint64_t size;
 
 	if (d == NULL) {
-		offset_forget(entry);
+		offset_forget(entry, fd);
 		return false;
 	}
 	if (LOAD(entry->offset_tick) == tick)
@@ -125,10 +125,10 @@ static void ask(struct fd_entry *entry, int fd, uint64_t word)
 {
 	int64_t at;
 
-	if (!change(entry, &word, OFFSET_ASKING, 0))
+	if (fd >= ASIDE_NUMBERS || !change(entry, &word, OFFSET_ASKING, 0))
 		return;
 	raise_highest(fd);
-	count_ours(1);
+	count_ours(fd, 1);
 	at = kernel.tell(fd);
 	stats_add(COUNT_own_calls, 1);
 	/* After it was counted: either this sees that all became reachable, or who makes them so
@@ -139,7 +139,7 @@ static void ask(struct fd_entry *entry, int fd, uint64_t word)
 		log_line("descriptor %d: its offset is ours, %ju", fd, (uintmax_t)at);
 		return;
 	}
-	count_ours(-1);
+	count_ours(fd, -1);
 	if (state_of(word) == OFFSET_ASKING)
 		change(entry, &word, OFFSET_NEVER, 0);
 }
@@ -240,7 +240,7 @@ static bool told(struct fd_entry *entry, int fd, bool for_good)
 	stats_add(COUNT_own_calls, 1);
 	if (!change(entry, &word, after, 0))
 		return false;
-	count_ours(-1);
+	count_ours(fd, -1);
 	if (LOAD(entry->offset_setbacks) < MOST_SETBACKS)
 		STORE(entry->offset_setbacks, (uint8_t)(LOAD(entry->offset_setbacks) + 1));
 	log_line("descriptor %d: its offset is the kernel's, %ju", fd, word & OFFSET_VALUE);
@@ -315,11 +315,11 @@ void offset_passed(const struct offset_call *call, int fd, size_t n)
 		tell(call->entry, fd, true);
 }
 
-bool offset_move_far(struct offset_call *call)
+bool offset_move_far(struct offset_call *call, int fd)
 {
 	if (!change(call->entry, &call->word, OFFSET_KERNEL, 0))
 		return false;
-	count_ours(-1);
+	count_ours(fd, -1);
 	return true;
 }
 
@@ -363,7 +363,7 @@ static void wait_for_telling(void)
 		lock_drop(LOCK_OFFSETS, lock_take(LOCK_OFFSETS));
 }
 
-void offset_forget(struct fd_entry *entry)
+void offset_forget(struct fd_entry *entry, int fd)
 {
 	uint64_t word = __atomic_load_n(&entry->offset, __ATOMIC_ACQUIRE);
 
@@ -373,7 +373,7 @@ void offset_forget(struct fd_entry *entry)
 		if (!change(entry, &word, OFFSET_NEVER, 0))
 			continue;
 		if (was == OFFSET_OURS || was == OFFSET_TELLING)
-			count_ours(-1);
+			count_ours(fd, -1);
 		if (was == OFFSET_TELLING)
 			wait_for_telling();
 	}

@@ -142,7 +142,7 @@ static inline bool offset_move(struct offset_call *call, uint64_t to)
 void offset_passed(const struct offset_call *call, int fd, size_t n);
 
 /* The kernel has just been given an offset that is too large for us. Like offset_move. */
-bool offset_move_far(struct offset_call *call);
+bool offset_move_far(struct offset_call *call, int fd);
 
 /* Before a real call at the offset: whether the number still is what it was. False: begin again. */
 bool offset_stands(const struct offset_call *call, int fd);
@@ -167,7 +167,7 @@ static inline bool offset_is_plain(const struct offset_call *call, int fd, uint6
 /* This number was made by name, and is the only way to its description. */
 void offset_opened(int fd);
 /* It is another by now: nothing is told. */
-void offset_forget(struct fd_entry *entry);
+void offset_forget(struct fd_entry *entry, int fd);
 
 /* So many offsets are ours. */
 extern uint32_t offset_ours __attribute__((visibility("hidden")));

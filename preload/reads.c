@@ -444,6 +444,14 @@ void reads_ended(int fd, uint64_t offset)
 		STORE(d->readable, offset);
 }
 
+void reads_expect(int fd)
+{
+	struct fd_entry *entry = fd_find(fd);
+
+	if (entry != NULL && !tls.vfork_child)
+		STORE(entry->small_reads, FIRST_READS);
+}
+
 void reads_refuse(int fd)
 {
 	struct fd_entry *entry = fd_find(fd);

@@ -57,6 +57,9 @@ bool reads_pattern(struct fd_entry *entry, size_t n);
 /* The real call has found the file's end at this offset, or before it. */
 void reads_ended(int fd, uint64_t offset);
 
+/* The pattern has shown elsewhere: the next small read of this number is served. */
+void reads_expect(int fd);
+
 /* From now on reads of this number's description are not served. */
 void reads_refuse(int fd);
 

@@ -428,14 +428,16 @@ bool region_mark(struct region *region, size_t first, size_t count, enum mark ma
 
 	for (size_t page = first; page < first + count; page++)
 		changed += (pages_mark_of(page) != MARK_NONE) != (mark != MARK_NONE);
-	if (mark != MARK_NONE)
-		__atomic_fetch_add(&region->changes, 1, __ATOMIC_SEQ_CST);
 	if (!pages_mark(first, count, mark))
 		return false;
-	if (mark != MARK_NONE)
-		__atomic_fetch_add(&region->marked, changed, __ATOMIC_SEQ_CST);
-	else
+	if (mark == MARK_NONE) {
 		__atomic_fetch_sub(&region->marked, changed, __ATOMIC_SEQ_CST);
+		return true;
+	}
+	/* In this order: who sees the new `changes` sees that there are marks, too, and does not
+	 * read; who has seen the old one finds it changed after reading. */
+	__atomic_fetch_add(&region->marked, changed, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&region->changes, 1, __ATOMIC_SEQ_CST);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
 
 #include "config.h"
 #include "death.h"
@@ -14,6 +15,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mem.h"
+#include "reads.h"
 #include "stats.h"
 #include "sys.h"
 #include "text.h"
@@ -22,18 +24,24 @@
 /* What a region costs, system calls and faults, is what so many moves save. */
 #define FIRST_MOVES 8
 #define FIRST_MOVES_TINY 2
-/* So many small writes with a seek after each are a pattern. */
-#define FIRST_JUMPS 16
-#define FIRST_JUMPS_TINY 2
+/* So many writes are a pattern, in a stream that seeks. */
+#define FIRST_WRITES 16
+#define FIRST_WRITES_TINY 2
 /* No window where the file system has less room: what it holds must not fail for want of it. */
 #define LEAST_SPACE ((uint64_t)64 << 20)
 /* A window that has to be written out every few bytes gains nothing; so many such, and the stream
  * gets none any more. */
 #define MOST_SETBACKS 4
 
+/* A stream's owner is waited for so often by giving way, then by sleeping. */
+#define TRIES 32
+/* A handler that has interrupted a move waits no longer than that: the owner may be in the same
+ * place, and wait for what this thread has entered. */
+#define MOST_TRIES 64
+
 #define LEAF_SHIFT 10
 #define LEAF_ENTRIES (1U << LEAF_SHIFT)
-#define LEAVES 1024
+#define LEAVES (ASIDE_NUMBERS / LEAF_ENTRIES)
 
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
@@ -41,10 +49,12 @@
 static struct stream *leaves[LEAVES];
 /* No number above it has a record. */
 static int highest = -1;
+/* The streams that have a window. */
+#define MOST_COMBINED 4
+static struct stream *combined[MOST_COMBINED];
+
 /* No stream is watched any more. */
 static bool finished;
-/* Streams that have a window, now. */
-static uint32_t windows;
 
 static struct stream *at(int fd)
 {
@@ -80,6 +90,13 @@ static struct stream *make(int fd)
 	return at(fd);
 }
 
+bool stream_has(int fd)
+{
+	const struct stream *s = at(fd);
+
+	return s != NULL && LOAD(s->fp) != NULL;
+}
+
 struct stream *stream_find(FILE *fp)
 {
 	struct stream *s = at(fp->_fileno);
@@ -87,22 +104,60 @@ struct stream *stream_find(FILE *fp)
 	return s != NULL && __atomic_load_n(&s->fp, __ATOMIC_ACQUIRE) == fp ? s : NULL;
 }
 
+static uintptr_t self(void)
+{
+	return (uintptr_t)&tls;
+}
+
+/* Others stay a microsecond, or as long as a window takes to write; and they may have to wait for
+ * this very processor. `gives_up`: but for a millisecond or two. */
+static bool enter(struct stream *s, bool gives_up)
+{
+	uintptr_t seen = 0;
+	unsigned int tries = 0;
+
+	while (!__atomic_compare_exchange_n(&s->owner, &seen, self(), false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (seen == self() || (gives_up && tries == MOST_TRIES))
+			return false;
+		if (++tries < TRIES)
+			sys_yield();
+		else
+			sys_sleep();
+		seen = 0;
+	}
+	s->outer = tls.stream;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tls.stream = s;
+	return true;
+}
+
 bool stream_enter(struct stream *s)
 {
-	/* A handler, in the middle of something. */
-	if (tls.stream != NULL)
-		return false;
-	tls.stream = s;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	lock_word_take(&s->lock);
-	return true;
+	return enter(s, false);
 }
 
 void stream_leave(struct stream *s)
 {
-	lock_word_drop(&s->lock);
+	if (__builtin_expect(LOAD(s->passes), 0)) {
+		STORE(s->passes, false);
+		stream_pass(s);
+	}
+	if (s->window != NULL && s->error == 0)
+		STORE(s->error, s->window->error);
+	tls.stream = s->outer;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tls.stream = NULL;
+	__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
+}
+
+void stream_jumped(void)
+{
+	while (tls.stream != NULL) {
+		struct stream *s = tls.stream;
+
+		tls.stream = s->outer;
+		__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
+	}
 }
 
 void stream_opened(FILE *fp)
@@ -112,9 +167,6 @@ void stream_opened(FILE *fp)
 	if (!config.active || config.dry_run || tls.vfork_child || LOAD(finished) ||
 	    !(config.modes & (MODE_stdio | MODE_write)) || fp->_fileno < 0)
 		return;
-	/* One that libc reads by mapping it has other functions behind it. */
-	if (fp->_flags2 & FILE2_MMAP)
-		return;
 	s = make(fp->_fileno);
 	if (s == NULL || !stream_enter(s))
 		return;
@@ -122,10 +174,13 @@ void stream_opened(FILE *fp)
 	stream_pass(s);
 	s->fd = fp->_fileno;
 	s->moves = 0;
-	s->jumps = 0;
+	s->writes = 0;
 	s->setbacks = 0;
 	s->error = 0;
 	s->mapped = false;
+	s->hollow = false;
+	s->passes = false;
+	s->regular = 0;
 	s->counted = false;
 	s->reads_owed = false;
 	s->reach = INT32_MAX; /* every file system can hold that much */
@@ -139,12 +194,27 @@ static void drop_window(struct stream *s)
 {
 	if (s->window == NULL)
 		return;
+	/* It is needed for what a buffer should hold. */
+	if (s->unfilled)
+		stream_fill(s);
+	stream_fill_around(s);
+	s->hollow = false;
 	if (s->error == 0)
 		s->error = s->window->error;
 	window_end(s->window);
 	s->window = NULL;
-	__atomic_fetch_sub(&windows, 1, __ATOMIC_RELAXED);
-	aside_pend(-1);
+	for (unsigned int i = 0; i < MOST_COMBINED; i++) {
+		if (LOAD(combined[i]) == s)
+			STORE(combined[i], NULL);
+	}
+	aside_pend_file(-1);
+}
+
+bool stream_has_error(FILE *fp)
+{
+	const struct stream *s = stream_find(fp);
+
+	return s != NULL && LOAD(s->error) != 0;
 }
 
 int stream_error(struct stream *s)
@@ -152,12 +222,12 @@ int stream_error(struct stream *s)
 	int error;
 
 	if (s->window != NULL && s->window->error != 0) {
-		window_flush(s->window, true);
+		window_flush(s->window);
 		drop_window(s);
 		s->setbacks = MOST_SETBACKS;
 	}
 	error = s->error;
-	s->error = 0;
+	STORE(s->error, 0);
 	return error;
 }
 
@@ -165,7 +235,7 @@ static void not_pending(struct stream *s)
 {
 	if (s->pending) {
 		s->pending = false;
-		aside_pend(-1);
+		aside_pend(s->fd, -1);
 	}
 }
 
@@ -177,11 +247,16 @@ int stream_closing(FILE *fp)
 	if (fp == NULL || tls.vfork_child)
 		return 0;
 	s = stream_find(fp);
+	/* Its number may have been closed before, and be another stream's by now. */
+	if (s == NULL)
+		aside_tell_fd(fp->_fileno, ASIDE_SHARED);
 	if (s == NULL || !stream_enter(s))
 		return 0;
 	if (s->window != NULL) {
 		stream_flush(s);
+		/* Nobody looks at the buffer any more. */
 		s->unfilled = false;
+		s->hollow = false;
 		stream_surface(s);
 	} else if (s->stale && (fp->_flags & FILE_PUTTING)) {
 		/* libc writes at the kernel's offset. Of one that reads nobody asks any more. */
@@ -190,6 +265,7 @@ int stream_closing(FILE *fp)
 	drop_window(s);
 	error = s->error;
 	s->stale = false;
+	s->learned = false;
 	not_pending(s);
 	STORE(s->state, STREAM_NONE);
 	__atomic_store_n(&s->fp, NULL, __ATOMIC_RELEASE);
@@ -216,18 +292,19 @@ static void write_out(struct stream *s)
 		return;
 	if (s->reads_owed)
 		read_owed(s);
-	window_flush(w, true);
+	window_flush(w);
 	stats_add(COUNT_writes_made, w->calls_out);
-	/* In the middle of things, and hardly more than a system call a write. */
+	/* Hardly more than a system call a write. */
 	if (w->bytes_out < w->calls_out * 4096 && s->setbacks < MOST_SETBACKS)
 		s->setbacks++;
 	w->bytes_out = 0;
 	w->calls_out = 0;
 	s->tick = 0;
-	if (w->error != 0) {
-		log_line("stream %d: write failed, error %d", s->fd, w->error);
-		drop_window(s);
+	if (w->error != 0)
 		s->setbacks = MOST_SETBACKS;
+	if (s->setbacks == MOST_SETBACKS) {
+		log_line("stream %d: writes are combined no longer, error %d", s->fd, w->error);
+		drop_window(s);
 	}
 }
 
@@ -237,12 +314,18 @@ void stream_surface(struct stream *s)
 		return;
 	if (s->unfilled)
 		stream_fill(s);
+	if (s->hollow)
+		stream_fill_around(s);
 	if (s->window != NULL)
 		write_out(s);
 	if (s->stale) {
 		kernel.seek(s->fd, (uint64_t)s->fp->_offset);
 		stats_add(COUNT_own_calls, 1);
 		s->stale = false;
+	}
+	if (s->learned) {
+		s->fp->_offset = -1;
+		s->learned = false;
 	}
 	not_pending(s);
 }
@@ -254,6 +337,7 @@ void stream_pass(struct stream *s)
 	drop_window(s);
 	s->stale = false;
 	s->unfilled = false;
+	s->learned = false;
 	not_pending(s);
 	if (LOAD(s->state) != STREAM_NONE)
 		STORE(s->state, STREAM_PASSED);
@@ -294,6 +378,8 @@ bool stream_adopt(struct stream *s)
 		STORE(s->state, may_serve(s) ? STREAM_SERVED : STREAM_PASSED);
 		errno = saved;
 		state = LOAD(s->state);
+		if (state == STREAM_SERVED)
+			reads_expect(s->fd);
 	}
 	return state == STREAM_SERVED;
 }
@@ -373,6 +459,26 @@ static bool may_combine(struct stream *s)
 	       !s->mapped && !has_other_descriptor(s) && !is_mapped(s);
 }
 
+static bool give_window(struct stream *s)
+{
+	struct window *w = window_begin(s->fd);
+
+	for (unsigned int i = 0; w != NULL && i < MOST_COMBINED; i++) {
+		struct stream *nobody = NULL;
+
+		s->window = w;
+		if (!__atomic_compare_exchange_n(&combined[i], &nobody, s, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		aside_pend_file(1);
+		return true;
+	}
+	s->window = NULL;
+	if (w != NULL)
+		window_end(w);
+	return false;
+}
+
 bool stream_combine(struct stream *s)
 {
 	int saved = errno;
@@ -380,22 +486,23 @@ bool stream_combine(struct stream *s)
 	if (s->window != NULL)
 		return true;
 	if (!(config.modes & MODE_write) || s->setbacks >= MOST_SETBACKS || lock_held() ||
-	    ++s->jumps < (config.tiny ? FIRST_JUMPS_TINY : FIRST_JUMPS))
+	    ++s->writes < (config.tiny ? FIRST_WRITES_TINY : FIRST_WRITES))
 		return false;
-	s->jumps = 0;
+	s->writes = 0;
+	/* First, so that whoever opens the file or maps it from now on is noticed. */
+	if (!give_window(s)) {
+		errno = saved;
+		return false;
+	}
 	if (!may_combine(s)) {
+		drop_window(s);
 		s->setbacks = MOST_SETBACKS;
 		errno = saved;
 		return false;
 	}
-	s->window = window_begin(s->fd);
-	errno = saved;
-	if (s->window == NULL)
-		return false;
-	__atomic_fetch_add(&windows, 1, __ATOMIC_RELAXED);
-	aside_pend(1);
 	guard_enable();
 	death_watch();
+	errno = saved;
 	stats_add(COUNT_streams_combined, 1);
 	log_line("stream %d: writes are combined", s->fd);
 	return true;
@@ -405,8 +512,13 @@ bool stream_combine(struct stream *s)
 static void tell(struct stream *s, enum aside_why why)
 {
 	if (LOAD(s->state) == STREAM_NONE || LOAD(s->state) == STREAM_PASSED ||
-	    (why <= ASIDE_SEEN && !LOAD(s->pending)) || !stream_enter(s))
+	    (why <= ASIDE_SEEN && !LOAD(s->pending)))
 		return;
+	if (!enter(s, tls.stream != NULL)) {
+		if (why > ASIDE_SEEN)
+			STORE(s->passes, true);
+		return;
+	}
 	switch (why) {
 	case ASIDE_LOOKED:
 		if (s->window != NULL)
@@ -430,12 +542,14 @@ static void tell(struct stream *s, enum aside_why why)
 }
 
 /* In a signal handler that has interrupted the stream's own thread: what can be done is. */
-static void tell_busy(struct stream *s)
+static void tell_busy(struct stream *s, enum aside_why why)
 {
 	if (s->window != NULL)
-		window_flush(s->window, false);
+		window_flush_busy(s->window);
 	if (s->stale)
 		kernel.seek(s->fd, (uint64_t)s->fp->_offset);
+	if (why > ASIDE_SEEN)
+		s->passes = true;
 }
 
 static void tell_fd(int fd, enum aside_why why)
@@ -444,8 +558,8 @@ static void tell_fd(int fd, enum aside_why why)
 
 	if (s == NULL)
 		return;
-	if (tls.stream == s)
-		tell_busy(s);
+	if (__atomic_load_n(&s->owner, __ATOMIC_RELAXED) == self())
+		tell_busy(s, why);
 	else
 		tell(s, why);
 }
@@ -458,36 +572,48 @@ static void tell_all(enum aside_why why)
 		tell_fd(fd, why);
 }
 
-/* A handful of numbers with windows at most, and the table is small. */
 static void tell_bytes(void)
 {
-	int top = LOAD(highest);
+	for (unsigned int i = 0; i < MOST_COMBINED; i++) {
+		struct stream *s = __atomic_load_n(&combined[i], __ATOMIC_ACQUIRE);
 
-	if (LOAD(windows) == 0)
-		return;
-	for (int fd = 0; fd <= top; fd++) {
-		struct stream *s = at(fd);
-
-		if (s != NULL && __atomic_load_n(&s->window, __ATOMIC_RELAXED) != NULL)
-			tell_fd(fd, ASIDE_SEEN);
+		if (s != NULL && LOAD(s->pending))
+			tell_fd(s->fd, ASIDE_SEEN);
 	}
 }
 
 /* Another descriptor: is it a file that has a window? */
-static void tell_opened(int opened)
+static void tell_opened(int fd)
 {
-	int top = LOAD(highest);
+	for (unsigned int i = 0; i < MOST_COMBINED; i++) {
+		struct stream *s = __atomic_load_n(&combined[i], __ATOMIC_ACQUIRE);
 
-	if (LOAD(windows) == 0)
-		return;
-	for (int fd = 0; fd <= top; fd++) {
-		struct stream *s = at(fd);
-
-		if (fd != opened && s != NULL &&
-		    __atomic_load_n(&s->window, __ATOMIC_RELAXED) != NULL &&
-		    is_same_file(s, opened))
-			tell_fd(fd, ASIDE_MAPPED);
+		if (s != NULL && s->fd != fd && is_same_file(s, fd))
+			tell_fd(s->fd, ASIDE_MAPPED);
 	}
+}
+
+/* Whether what is written to it may be a message to somebody who waits. Not so what goes to a
+ * regular file at some time, out of a full buffer. */
+static bool is_message(FILE *fp, struct stream *s)
+{
+	struct file_stat stat;
+
+	if (s == NULL || (fp->_flags & (FILE_UNBUFFERED | FILE_LINE_BUFFERED)) ||
+	    fp->_IO_buf_base == NULL)
+		return true;
+	if (LOAD(s->regular) == 0) {
+		bool regular = kernel.stat(s->fd, &stat) == 0 && (stat.mode & S_IFMT) == S_IFREG;
+
+		STORE(s->regular, regular ? 1 : 2);
+	}
+	return LOAD(s->regular) != 1;
+}
+
+void stream_says(FILE *fp)
+{
+	if (aside_has_files() && is_message(fp, stream_find(fp)))
+		tell_bytes();
 }
 
 void stream_step(FILE *fp, bool writes)
@@ -496,9 +622,8 @@ void stream_step(FILE *fp, bool writes)
 
 	if (fp == NULL)
 		return;
-	/* What it writes may be a message to somebody. */
 	if (writes)
-		tell_bytes();
+		stream_says(fp);
 	s = stream_find(fp);
 	if (s == NULL)
 		return;
@@ -513,6 +638,32 @@ static const struct aside_owner owner = {
 	.all = tell_all,
 	.opened = tell_opened,
 };
+
+void stream_step_all(void)
+{
+	aside_tell_all(__libc_single_threaded ? ASIDE_SEEN : ASIDE_SHARED);
+}
+
+void stream_forked(void)
+{
+	int top = LOAD(highest);
+
+	for (int fd = 0; fd <= top; fd++) {
+		struct stream *s = at(fd);
+
+		if (s == NULL)
+			continue;
+		if (s->owner == self() && s->window != NULL)
+			window_disown(s->window);
+		if (s->owner == self() || s->owner == 0)
+			continue;
+		/* It was waited for in vain: what it has is its parent's to write. */
+		if (s->window != NULL)
+			window_forget(s->window);
+		s->owner = 0;
+	}
+	window_forked();
+}
 
 void stream_begin(void)
 {

@@ -31,7 +31,7 @@
  *   - A seek fills the buffer, as in libc. A seek in a stream with a window does not: most of what
  * a linker does after it is write. That it should have been filled is remembered (`unfilled`), and
  * made good before anybody could see the difference.
- *   - A stream that seeks between small writes gets a window, in programs that have the mode
+ *   - A stream that seeks and has written a few times gets a window, in programs that have the mode
  *     `write`, while no other descriptor, stream or mapping of the file is known in this process,
  *     there is no limit on the size of files and plenty of space.
  *
@@ -39,14 +39,19 @@
  *   - stale ⇒ fp->_offset >= 0, and it is where the kernel's offset would be natively;
  *   - unfilled ⇒ the stream has a window and is in read mode, with its buffer empty: read_ptr ==
  *     read_end, and fp->_offset is the position;
- *   - pending ⇔ stale, or unfilled, or the window may hold bytes; it is counted in aside_pending,
- * and so is the window itself: with an empty one, whoever opens the file must be noticed.
+ *   - hollow ⇒ it is in write mode, and nothing was flushed since it was unfilled: libc drops what
+ *     is around the put area when it flushes, and only __fpurge() keeps it;
+ *   - learned ⇒ natively fp->_offset would be -1, not known;
+ *   - pending ⇔ stale, learned, or unfilled, or the window may hold bytes; it is counted in
+ * aside_pending, and so is the window itself: with an empty one, whoever opens the file must be
+ * noticed.
  *
- * Synchronization: `fp` and `state` are atomic. The rest belongs to whoever holds the stream's
- * lock: the functions below, under the FILE's own lock as a rule, and whoever makes it step aside,
- * on any thread. The order is FILE, stream. A signal handler that comes in between finds
- * tls.stream, the record that its thread is at work on, and does not take the lock: it writes the
- * window out without clearing it (window.h).
+ * Synchronization: `fp` and `state` are atomic. The rest belongs to the stream's owner, a thread
+ * that has entered it: for a move, under the FILE's own lock as a rule, or to make it step aside.
+ * The order is FILE, stream. A signal handler finds out that its own thread is the owner: then it
+ * can't enter, but it can write the window out (window.h), and have the move make an end of it all
+ * (`passes`). Handlers may move other streams meanwhile: what a thread has entered is a list. One
+ * that jumps out of a move leaves what it has entered (stream_jumped).
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -71,8 +76,6 @@ enum {
 	FILE_LINE_BUFFERED = 0x0200,
 	FILE_PUTTING = 0x0800,
 	FILE_APPENDING = 0x1000,
-	/* Of `_flags2`. */
-	FILE2_MMAP = 0x0001,
 };
 
 enum stream_state {
@@ -87,21 +90,26 @@ struct stream {
 	uint8_t state; /* enum stream_state */
 	bool stale;
 	bool unfilled;
+	bool hollow;  /* the buffer of a put area was never filled around it: see fill_at */
+	bool learned; /* fp->_offset is not libc's to know */
 	bool pending;
 	bool mapped;      /* the program has mapped it */
 	bool counted;     /* in `streams_mapped` */
 	bool reads_owed;  /* a fill was left out: the file's access time has not moved */
 	uint8_t moves;    /* while watched */
-	uint8_t jumps;    /* seeks with bytes to be written, in a row */
+	uint8_t writes;   /* writes of libc's, before there was a window */
 	uint8_t setbacks; /* windows given up */
+	uint8_t regular;  /* a regular file: 1 yes, 2 no, 0 not yet asked. Atomic */
 	int fd;
-	uint32_t lock;
-	int error;           /* of bytes that the window has lost; reported once */
-	uint64_t fill_at;    /* unfilled: where the buffer should begin … */
-	uint64_t fill_count; /* … and how many bytes it should have */
-	uint64_t reach;      /* offsets up to it can be seeked to */
-	uint64_t size;       /* with a window: of the kernel's file, as last known */
-	uint64_t tick;       /* when that was */
+	uintptr_t owner;      /* the thread that has entered it: its &tls; 0: none. Atomic */
+	struct stream *outer; /* what that thread had entered before, and a handler interrupted */
+	bool passes;          /* its owner has to make it pass for good when it leaves */
+	int error;            /* of bytes that the window has lost; reported once */
+	uint64_t fill_at;     /* unfilled: where the buffer should begin … */
+	uint64_t fill_count;  /* … and how many bytes it should have */
+	uint64_t reach;       /* offsets up to it can be seeked to */
+	uint64_t size;        /* with a window: of the kernel's file, as last known */
+	uint64_t tick;        /* when that was */
 	uint64_t device;
 	uint64_t inode;
 	struct window *window;
@@ -112,13 +120,22 @@ void stream_opened(FILE *fp);
 /* It is about to end. An errno if bytes were lost, which its fclose has to report; else 0. */
 int stream_closing(FILE *fp);
 
+/* Whether a number has, or had, a stream that was not seen to end. */
+bool stream_has(int fd);
+
 /* The record of a FILE that was opened by name, or NULL. */
 struct stream *stream_find(FILE *fp);
 
-/* Takes the stream's lock, unless this thread has it (then false: forward). */
+/* Becomes the stream's owner, unless this thread is that already (then false: forward). */
 bool stream_enter(struct stream *s);
 void stream_leave(struct stream *s);
+/* This thread is about to jump, perhaps out of a handler that has interrupted its moves. */
+void stream_jumped(void);
+/* In the child of a fork: other threads own nothing. */
+void stream_forked(void);
 
+/* Whether stream_error() has something to say. */
+bool stream_has_error(FILE *fp);
 /* An errno, once, if bytes that the window had taken were lost; else 0. Inside. */
 int stream_error(struct stream *s);
 
@@ -131,7 +148,7 @@ static inline void stream_pend(struct stream *s)
 {
 	if (!s->pending) {
 		__atomic_store_n(&s->pending, true, __ATOMIC_RELAXED);
-		aside_pend(1);
+		aside_pend(s->fd, 1);
 	}
 }
 
@@ -142,6 +159,10 @@ bool stream_combine(struct stream *s);
 
 /* A function is about to use this FILE as it is. `writes`: and may write to it. */
 void stream_step(FILE *fp, bool writes);
+/* What a function writes to this FILE may be a message. */
+void stream_says(FILE *fp);
+/* A function is about to write to all of them. */
+void stream_step_all(void);
 
 /* Registers with aside.h. Called by the constructor. */
 void stream_begin(void);
@@ -160,7 +181,8 @@ bool stream_write(struct stream *s, const void *bytes, size_t n);
 bool stream_seek(struct stream *s, int64_t offset, int whence);
 /* Moves what stdio has to write into the window, if it belongs where libc believes. */
 void stream_flush(struct stream *s);
-/* Makes `unfilled` good. */
+/* Makes `unfilled` good, and `hollow`. */
 void stream_fill(struct stream *s);
+void stream_fill_around(struct stream *s);
 
 #endif

@@ -10,6 +10,8 @@
 /* libc reads whole blocks straight to where they are wanted, if the buffer is not too small to be
  * one (libio/fileops.c). */
 #define LEAST_BLOCK 128
+/* Requests of so many bytes are no cheaper as copies, even from pages that were touched before. */
+#define MANY ((size_t)1 << 20)
 
 static inline size_t buffer_size(const FILE *fp)
 {
@@ -51,14 +53,36 @@ static inline bool is_plain(const FILE *fp)
 	return !(fp->_flags &
 		 (FILE_UNBUFFERED | FILE_LINE_BUFFERED | FILE_IN_BACKUP | FILE_APPENDING)) &&
 	       fp->_IO_save_base == NULL && fp->_markers == NULL && fp->_mode < 0 &&
-	       fp->_offset >= 0 && fp->_IO_buf_base != NULL && fp->_cur_column == 0;
+	       fp->_IO_buf_base != NULL && fp->_cur_column == 0;
+}
+
+/* libc knows the offset from the first seek on, until the end of the file was read. Where it does
+ * not know, we ask, and forget it again when the stream steps aside: what libc does in a seek
+ * depends on it. */
+static bool learn_offset(struct stream *s)
+{
+	FILE *fp = s->fp;
+
+	if (fp->_offset >= 0)
+		return true;
+	stats_add(COUNT_own_calls, 1);
+	fp->_offset = (off64_t)kernel.tell(s->fd);
+	if (fp->_offset < 0) {
+		fp->_offset = -1;
+		return false;
+	}
+	s->learned = true;
+	stream_pend(s);
+	return true;
 }
 
 /* Whether the kernel's offset is where libc believes it to be, or would be. Where libc reads and
  * writes it does so at the kernel's, and the program may have moved that through the descriptor,
  * unseen while nothing was pending. Once it is stale it can't. */
-static bool is_in_step(const struct stream *s)
+static bool is_in_step(struct stream *s)
 {
+	if (!learn_offset(s))
+		return false;
 	if (s->stale)
 		return true;
 	stats_add(COUNT_own_calls, 1);
@@ -69,15 +93,11 @@ static bool is_in_step(const struct stream *s)
 static size_t read_through(struct stream *s, uint64_t offset, char *to, size_t n)
 {
 	long got = kernel.read_at(s->fd, to, n, offset);
-	uint64_t reach;
+	uint64_t reach = window_reach(s->window);
 
 	stats_add(COUNT_own_calls, 1);
 	if (got < 0)
 		return 0;
-	/* It was lost meanwhile, with what it held. */
-	if (s->window == NULL)
-		return (size_t)got;
-	reach = window_reach(s->window);
 	/* Between the end of the kernel's file and what is pending behind it is a hole. Behind that
 	 * nothing is touched. */
 	if ((size_t)got < n && reach > offset + (uint64_t)got) {
@@ -90,26 +110,48 @@ static size_t read_through(struct stream *s, uint64_t offset, char *to, size_t n
 	return (size_t)got;
 }
 
-/* The same wherever it comes from; 0 if libc has to ask the kernel itself. */
-static size_t fetch(struct stream *s, uint64_t offset, char *to, size_t n)
+/* The same out of a region: as much as is one copy, in whole buffers; 0 if it can't be. */
+static size_t copy(struct stream *s, uint64_t offset, char *to, size_t n)
 {
 	struct bytes_request request = {.offset = offset, .n = n, .to = to};
+	size_t size = buffer_size(s->fp);
+
+	if (n >= MANY)
+		return 0;
+	if (n >= BYTES_TOO_MANY) {
+		if (size >= BYTES_TOO_MANY)
+			return 0;
+		request.n = (BYTES_TOO_MANY - 1) / size * size;
+	}
+	if (!reads_serve(s->fd, &request))
+		return 0;
+	if (!s->counted) {
+		s->counted = true;
+		stats_add(COUNT_streams_mapped, 1);
+	}
+	return request.n;
+}
+
+/* The same wherever it comes from, or the beginning of it; 0 if libc has to ask the kernel
+ * itself. */
+static size_t fetch(struct stream *s, uint64_t offset, char *to, size_t n)
+{
+	size_t copied;
 	long got;
 
 	if (s->window != NULL)
 		return read_through(s, offset, to, n);
-	if (n < BYTES_TOO_MANY) {
-		if (!reads_serve(s->fd, &request))
-			return 0;
-		if (!s->counted) {
-			s->counted = true;
-			stats_add(COUNT_streams_mapped, 1);
-		}
-		return n;
-	}
+	copied = copy(s, offset, to, n);
+	if (copied != 0 || n < BYTES_TOO_MANY)
+		return copied;
 	got = kernel.read_at(s->fd, to, n, offset);
 	stats_add(COUNT_own_calls, 1);
 	return got > 0 ? (size_t)got : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* The end of the file as this process has written it. */
@@ -117,15 +159,15 @@ static uint64_t size_of(struct stream *s)
 {
 	uint64_t tick = kernel.tick();
 	struct file_stat stat;
-	uint64_t reach;
 
-	if (s->tick != tick && kernel.stat(s->fd, &stat) == 0) {
+	/* While nothing is pending, libc and the program may write unseen. */
+	if ((s->tick != tick || !s->pending) && kernel.stat(s->fd, &stat) == 0) {
 		stats_add(COUNT_own_calls, 1);
 		s->size = stat.size;
 		s->tick = tick;
+		s->window->end_out = 0;
 	}
-	reach = window_reach(s->window);
-	return s->size > reach ? s->size : reach;
+	return larger(s->size, larger(s->window->end_out, window_reach(s->window)));
 }
 
 void stream_fill(struct stream *s)
@@ -144,6 +186,22 @@ void stream_fill(struct stream *s)
 	}
 	set_get(fp, fp->_IO_buf_base, fp->_IO_buf_base + before, fp->_IO_buf_base + got);
 	move_offset(s, s->fill_at + got);
+}
+
+void stream_fill_around(struct stream *s)
+{
+	FILE *fp = s->fp;
+	char *base = fp->_IO_buf_base;
+	char *end = base + s->fill_count;
+
+	if (!s->hollow || s->window == NULL || !(fp->_flags & FILE_PUTTING))
+		return;
+	s->hollow = false;
+	if (fp->_IO_write_base > base)
+		read_through(s, s->fill_at, base, (size_t)(fp->_IO_write_base - base));
+	if (fp->_IO_write_ptr < end)
+		read_through(s, s->fill_at + (uint64_t)(fp->_IO_write_ptr - base),
+			     fp->_IO_write_ptr, (size_t)(end - fp->_IO_write_ptr));
 }
 
 /* One read of libc's: whole blocks to their place, or the buffer full. False: it is libc's. */
@@ -195,6 +253,7 @@ static void put_out(struct stream *s, const char *bytes, size_t n)
 	FILE *fp = s->fp;
 	uint64_t offset = (uint64_t)(fp->_offset - (fp->_IO_read_end - fp->_IO_write_base));
 
+	s->hollow = false;
 	window_store(s->window, offset, bytes, n);
 	stats_add(COUNT_writes_combined, 1);
 	set_empty(fp);
@@ -230,6 +289,7 @@ static void turn_to_put(struct stream *s)
 		fp->_IO_read_end = fp->_IO_buf_base + s->fill_count;
 		move_offset(s, s->fill_at + s->fill_count);
 		s->unfilled = false;
+		s->hollow = true;
 		s->reads_owed = true;
 	}
 	if (fp->_IO_read_ptr == fp->_IO_buf_end) {
@@ -261,10 +321,14 @@ bool stream_write(struct stream *s, const void *from, size_t n)
 	const char *bytes = from;
 	size_t done = 0;
 	size_t whole;
+	bool goes_out = n > (size_t)(fp->_IO_write_end - fp->_IO_write_ptr);
 
-	if (s->window == NULL || !is_plain(fp) || (fp->_flags & FILE_NO_WRITES))
-		return false;
-	if (n > (size_t)(fp->_IO_write_end - fp->_IO_write_ptr) && !is_in_step(s))
+	/* It may have been line buffered: libc then has no room in the put area, and fills it all
+	 * the same. */
+	if (!is_plain(fp) || (fp->_flags & FILE_NO_WRITES) ||
+	    ((fp->_flags & FILE_PUTTING) && fp->_IO_write_end != fp->_IO_buf_end) ||
+	    (s->window == NULL && (!goes_out || !stream_combine(s))) ||
+	    (goes_out && !is_in_step(s)))
 		return false;
 	if (fp->_IO_write_end > fp->_IO_write_ptr)
 		done = put_in(fp, bytes, n);
@@ -399,7 +463,8 @@ bool stream_seek(struct stream *s, int64_t offset, int whence)
 	FILE *fp = s->fp;
 	bool exact;
 
-	if (!is_plain(fp) || (whence != SEEK_SET && whence != SEEK_CUR))
+	if (!is_plain(fp) || fp->_offset < 0 || s->learned ||
+	    (whence != SEEK_SET && whence != SEEK_CUR))
 		return false;
 	if ((fp->_flags & FILE_PUTTING) && (!stream_combine(s) || !is_in_step(s)))
 		return false;

@@ -437,6 +437,19 @@ void sys_futex_wake(uint32_t *word)
 	SYS_3(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
 }
 
+void sys_yield(void)
+{
+	SYS_0(SYS_sched_yield);
+}
+
+void sys_sleep(void)
+{
+	/* The kernel's structure has two longs on each machine. */
+	const long time[2] = {0, 50000};
+
+	SYS_2(SYS_nanosleep, time, NULL);
+}
+
 int sys_getpid(void)
 {
 	return (int)SYS_0(SYS_getpid);

@@ -156,6 +156,9 @@ int sys_signal_self(int number, const siginfo_t *info);
 void sys_futex_wait(uint32_t *word, uint32_t value);
 void sys_futex_wake(uint32_t *word);
 
+/* sched_yield(2), and nanosleep(2) for 50 microseconds. */
+void sys_yield(void);
+void sys_sleep(void);
 int sys_getpid(void);
 /* readlink(2) into a string; its length, or -errno. ENAMETOOLONG if it does not fit. */
 int sys_readlink(const char *path, char *buffer, size_t size);

@@ -28,7 +28,7 @@ struct tls {
 	uint8_t reads_period;
 	uint16_t reads_left;
 	uint32_t reads_waited;
-	/* The stream that this thread is at work on (stream.h), or NULL. */
+	/* The stream that this thread has entered last (stream.h), or NULL. */
 	struct stream *stream;
 };
 

@@ -2,23 +2,21 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "config.h"
+#include "guard.h"
 #include "mem.h"
 #include "stats.h"
 #include "sys.h"
 
 #define SHIFT 20
-/* One page, so that a small test moves the blocks all the time. */
-#define SHIFT_TINY 12
+/* Of one page each, so that a small test moves them all the time. */
 #define BLOCKS_TINY 4
 /* So many windows may have memory at a time: 9 MiB each, out of what mem.h has. */
 #define MOST_WINDOWS 3
-/* A gap is written if each sector of it has bytes to be written too: then it is no hole of its own,
- * on whatever file system. */
-#define SECTOR 512
-/* Fewer runs are not worth two looks at the file. */
-#define FEW_RUNS 8
+/* Fewer runs are not worth a mapping. */
+#define FEW_RUNS 16
 
 static struct window *free_windows;
 static unsigned int window_count;
@@ -33,12 +31,10 @@ static inline size_t block_size(const struct window *w)
 static bool furnish(struct window *w)
 {
 	size_t size = block_size(w);
-	unsigned char *memory = mem_pages(size + w->count * (size + size / 8));
+	unsigned char *memory = mem_pages(w->count * (size + size / 8));
 
 	if (memory == NULL)
 		return false;
-	w->scratch = memory;
-	memory += size;
 	for (unsigned int i = 0; i < w->count; i++) {
 		w->blocks[i].bytes = memory + i * size;
 		w->blocks[i].bits = (uint64_t *)(void *)(memory + w->count * size + i * (size / 8));
@@ -55,7 +51,7 @@ static struct window *make(void)
 	w = mem_pages(sizeof(*w));
 	if (w == NULL)
 		return NULL;
-	w->shift = config.tiny ? SHIFT_TINY : SHIFT;
+	w->shift = config.tiny ? sys_page_shift() : SHIFT;
 	w->count = config.tiny ? BLOCKS_TINY : WINDOW_BLOCKS;
 	if (!furnish(w))
 		return NULL;
@@ -89,11 +85,13 @@ struct window *window_begin(int fd)
 	if (w == NULL)
 		return NULL;
 	w->fd = fd;
-	w->alone = kernel.stat(fd, &w->seen) == 0;
+	w->storing_n = 0;
+	w->storing_is_done = false;
 	w->error = 0;
 	w->last = NULL;
 	w->clock = 0;
 	w->bytes_out = 0;
+	w->end_out = 0;
 	w->calls_out = 0;
 	for (unsigned int i = 0; i < w->count; i++)
 		w->blocks[i].used = 0;
@@ -157,10 +155,16 @@ static uint32_t next_bit(const uint64_t *bits, uint32_t from, uint32_t to, bool 
 	return to;
 }
 
+static void note_out(struct window *w, uint64_t offset, size_t n)
+{
+	w->bytes_out += n;
+	w->end_out = offset + n > w->end_out ? offset + n : w->end_out;
+}
+
 /* All of it, or an error. */
 static void write_out(struct window *w, uint64_t offset, const unsigned char *bytes, size_t n)
 {
-	w->bytes_out += n;
+	note_out(w, offset, n);
 	while (n > 0) {
 		long done = kernel.write_at(w->fd, bytes, n, offset);
 
@@ -178,83 +182,78 @@ static void write_out(struct window *w, uint64_t offset, const unsigned char *by
 	}
 }
 
-static bool has_few_runs(const struct window_block *b)
+/* Whether a write for each run before that byte of the block is cheaper than a page fault for each
+ * page: where they are no shorter than a page. */
+static bool has_few_runs(const struct window_block *b, uint32_t end)
 {
+	unsigned int most = (unsigned int)((end - b->low) / sys_page_size());
 	uint32_t at = b->low;
 
-	for (unsigned int runs = 0; runs < FEW_RUNS; runs++) {
-		at = next_bit(b->bits, next_bit(b->bits, at, b->high, true), b->high, false);
-		if (at == b->high)
+	most = most > FEW_RUNS ? most : FEW_RUNS;
+	for (unsigned int runs = 0; runs < most; runs++) {
+		at = next_bit(b->bits, next_bit(b->bits, at, end, true), end, false);
+		if (at == end)
 			return true;
 	}
 	return false;
 }
 
-static bool is_alone(const struct window *w)
+/* Where a block's bytes can be stored. */
+struct stores {
+	char *p; /* at the block's byte `start`; NULL: nowhere */
+	size_t start;
+	size_t length;
+	uint32_t end; /* only before that byte of the block: where the file ended */
+};
+
+static struct stores map_block(struct window *w, const struct window_block *b)
 {
+	size_t page = sys_page_size();
+	struct stores stores = {.start = b->low / page * page};
 	struct file_stat now;
+	void *p;
 
-	return kernel.stat(w->fd, &now) == 0 && now.size == w->seen.size &&
-	       now.mtime == w->seen.mtime && now.ctime == w->seen.ctime;
-}
-
-/* What the file has where a block's bytes are to go, in `scratch`; false if it may change. */
-static bool learn(struct window *w, const struct window_block *b)
-{
-	uint32_t n = b->high - b->low;
-	long got = 0;
-
+	if (b->high == 0 || has_few_runs(b, b->high) || !guard_enable() || !guard_ready())
+		return stores;
 	stats_add(COUNT_own_calls, 3);
-	w->alone = is_alone(w);
-	if (!w->alone)
-		return false;
-	if (b->offset + b->low < w->seen.size)
-		got = kernel.read_at(w->fd, w->scratch + b->low, n, b->offset + b->low);
-	if (got < 0)
-		return false;
-	memset(w->scratch + b->low + got, 0, n - (size_t)got);
-	/* Once more, since the reading took its time. */
-	w->alone = is_alone(w);
-	return w->alone;
+	if (kernel.stat(w->fd, &now) < 0 || now.size <= b->offset + b->low)
+		return stores;
+	stores.end = now.size - b->offset < b->high ? (uint32_t)(now.size - b->offset) : b->high;
+	if (has_few_runs(b, stores.end))
+		return stores;
+	stores.length = (stores.end - stores.start + page - 1) / page * page;
+	p = kernel.map(NULL, stores.length, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
+		       b->offset + stores.start);
+	stores.p = sys_failed(p) ? NULL : p;
+	return stores;
 }
 
-/* The end of what goes out in one write: with gaps, if they are known. */
-static uint32_t end_of_run(const struct window *w, struct window_block *b, uint32_t from,
-			   bool gaps_known)
-{
-	uint32_t end = next_bit(b->bits, from, b->high, false);
-
-	while (gaps_known && end < b->high) {
-		uint32_t next = next_bit(b->bits, end, b->high, true);
-
-		if (next == b->high || next / SECTOR > (end - 1) / SECTOR + 1)
-			break;
-		memcpy(b->bytes + end, w->scratch + end, next - end);
-		end = next_bit(b->bits, next, b->high, false);
-	}
-	return end;
-}
-
-/* `clear`: and they are pending no longer. Else we may be in the middle of anything, and nothing is
- * touched but the file. */
-static void flush_block(struct window *w, struct window_block *b, bool clear)
+static void flush_block(struct window *w, struct window_block *b)
 {
 	uint32_t to = b->high;
-	bool gaps_known = clear && to != 0 && w->alone && !has_few_runs(b) && learn(w, b);
 	uint32_t from = to != 0 ? next_bit(b->bits, b->low, to, true) : 0;
+	struct stores stores = map_block(w, b);
 
 	while (from < to) {
-		uint32_t end = end_of_run(w, b, from, gaps_known);
+		uint32_t end = next_bit(b->bits, from, to, false);
+		uint32_t next = next_bit(b->bits, end, to, true);
 
-		write_out(w, b->offset + from, b->bytes + from, end - from);
-		from = next_bit(b->bits, end, to, true);
+		/* The last one is written: who watches the file (inotify) is told by that. */
+		if (stores.p != NULL && end <= stores.end && next < to &&
+		    guard_copy(stores.p + (from - stores.start), b->bytes + from, end - from))
+			note_out(w, b->offset + from, end - from);
+		else
+			write_out(w, b->offset + from, b->bytes + from, end - from);
+		from = next;
 	}
-	if (!clear || to == 0)
+	if (stores.p != NULL) {
+		w->calls_out++;
+		kernel.unmap(stores.p, stores.length);
+	}
+	if (to == 0)
 		return;
 	memset(b->bits + b->low / 64, 0, ((size_t)(to + 63) / 64 - b->low / 64) * 8);
 	b->high = 0;
-	if (w->alone)
-		w->alone = kernel.stat(w->fd, &w->seen) == 0;
 }
 
 static inline bool holds(const struct window *w, const struct window_block *b, uint64_t offset)
@@ -281,7 +280,7 @@ static struct window_block *evict(struct window *w, uint64_t offset)
 		if (w->blocks[i].used < b->used)
 			b = &w->blocks[i];
 	}
-	flush_block(w, b, true);
+	flush_block(w, b);
 	b->offset = offset >> w->shift << w->shift;
 	return b;
 }
@@ -290,10 +289,8 @@ static void store_in(struct window_block *b, uint32_t at, const unsigned char *b
 {
 	memcpy(b->bytes + at, bytes, n);
 	/* For the signal handler that flushes: the bounds cover bits that are not set yet. */
-	if (b->high == 0) {
+	if (b->high == 0)
 		b->low = at;
-		b->high = at + n;
-	}
 	b->low = at < b->low ? at : b->low;
 	b->high = at + n > b->high ? at + n : b->high;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -307,23 +304,23 @@ static void flush_range(struct window *w, uint64_t offset, size_t n)
 		struct window_block *b = &w->blocks[i];
 
 		if (b->high != 0 && b->offset + b->low < offset + n && b->offset + b->high > offset)
-			flush_block(w, b, true);
+			flush_block(w, b);
 	}
 }
 
-void window_store(struct window *w, uint64_t offset, const void *from, size_t n)
+void window_forget(struct window *w)
 {
-	const unsigned char *bytes = from;
+	for (unsigned int i = 0; i < w->count; i++) {
+		memset(w->blocks[i].bits, 0, block_size(w) / 8);
+		w->blocks[i].high = 0;
+	}
+	w->storing_is_done = false;
+}
+
+static void store(struct window *w, uint64_t offset, const unsigned char *bytes, size_t n)
+{
 	size_t size = block_size(w);
 
-	/* No cheaper in blocks. */
-	if (n >= size) {
-		flush_range(w, offset, n);
-		write_out(w, offset, bytes, n);
-		if (w->alone)
-			w->alone = kernel.stat(w->fd, &w->seen) == 0;
-		return;
-	}
 	while (n > 0) {
 		uint32_t at = (uint32_t)(offset & (size - 1));
 		size_t room = size - at;
@@ -339,6 +336,26 @@ void window_store(struct window *w, uint64_t offset, const void *from, size_t n)
 		offset += part;
 		n -= part;
 	}
+}
+
+void window_store(struct window *w, uint64_t offset, const void *from, size_t n)
+{
+	/* No cheaper in blocks. */
+	if (n >= block_size(w)) {
+		flush_range(w, offset, n);
+		write_out(w, offset, from, n);
+		return;
+	}
+	w->storing = from;
+	w->storing_at = offset;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->storing_n = n;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	store(w, offset, from, n);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->storing_n = 0;
+	if (__builtin_expect(w->storing_is_done, 0))
+		window_forget(w);
 }
 
 void window_overlay(const struct window *w, uint64_t offset, void *to, size_t n)
@@ -376,8 +393,44 @@ uint64_t window_reach(const struct window *w)
 	return reach;
 }
 
-void window_flush(struct window *w, bool clear)
+void window_flush(struct window *w)
 {
 	for (unsigned int i = 0; i < w->count; i++)
-		flush_block(w, &w->blocks[i], clear);
+		flush_block(w, &w->blocks[i]);
+}
+
+/* The bits of a word are cleared one by one, since the word may be just about to be written. */
+static void clear_bits(uint64_t *bits, uint32_t from, uint32_t to)
+{
+	for (; from < to; from++)
+		__atomic_fetch_and(&bits[from / 64], ~((uint64_t)1 << from % 64), __ATOMIC_RELAXED);
+}
+
+void window_flush_busy(struct window *w)
+{
+	for (unsigned int i = 0; i < w->count; i++) {
+		struct window_block *b = &w->blocks[i];
+		uint32_t to = b->high;
+		uint32_t from = to != 0 ? next_bit(b->bits, b->low, to, true) : 0;
+
+		while (from < to) {
+			uint32_t end = next_bit(b->bits, from, to, false);
+
+			write_out(w, b->offset + from, b->bytes + from, end - from);
+			clear_bits(b->bits, from, end);
+			from = next_bit(b->bits, end, to, true);
+		}
+	}
+	if (w->storing_n != 0 && !w->storing_is_done)
+		write_out(w, w->storing_at, w->storing, w->storing_n);
+}
+
+void window_disown(struct window *w)
+{
+	w->storing_is_done = w->storing_n != 0;
+}
+
+void window_forked(void)
+{
+	unlock();
 }

@@ -8,14 +8,16 @@
  * block holds what was written and nothing else: one bit a byte says which. So what goes out is
  * what was written, and a hole stays a hole.
  *
- * Runs of bytes are often a few bytes apart (alignment: 117,000 runs in a 216 MB output of ld.bfd,
- * which become 3,000 writes). A gap within one sector is written too, with the bytes that the file
- * has there, as long as nobody else writes to the file: its size and times must be those that it
- * had after the last write of ours. One sign of somebody, and gaps are left alone for good.
+ * Runs of bytes are often a few bytes apart (alignment: 117,000 runs in a 216 MB output of ld.bfd).
+ * A write each would be right, and slow; one write over the gaps too would overwrite what another
+ * process has put there. So where there are many they are stored through a mapping of the block,
+ * which is made and ended for it: no byte but theirs is touched. The last one is written before
+ * that if it makes the file longer: pages behind the end of a file can't be stored to. A store that
+ * faults (no space, the file was cut) becomes a write, which has the answer.
  *
- * Invariant: a byte's bit is set after the byte is there, and cleared after it is in the file. So a
- * signal handler that has interrupted any of these functions may flush, if it clears nothing:
- * window_flush(w, false).
+ * Invariant: a byte's bit is set after the byte is there, and cleared after it is in the file. A
+ * signal handler that has interrupted any of these functions may flush with window_flush_busy(): it
+ * clears bits, but no bounds, and writes last, whole, what window_store() was about to take.
  *
  * Errors come late: a store that was accepted may fail when its block goes out. The first error is
  * kept in `error`, for the owner to report; what failed is lost then, as the bytes of a failing
@@ -51,10 +53,14 @@ struct window {
 	uint64_t clock;
 	/* How much was written out, and in how many calls, since the owner last looked. */
 	uint64_t bytes_out;
-	/* The file after our last write, and whether it was so each time. */
-	struct file_stat seen;
-	bool alone;
-	unsigned char *scratch; /* a block's worth */
+	/* The end of the last byte of it in the file, likewise. */
+	uint64_t end_out;
+	/* What window_store() is taking; n 0: nothing. */
+	const void *storing;
+	uint64_t storing_at;
+	size_t storing_n;
+	/* It is in the file, in a child whose parent goes on: not to be written again. */
+	bool storing_is_done;
 	uint64_t calls_out;
 	int fd;
 	int error;          /* the first failure's errno, or 0 */
@@ -77,7 +83,16 @@ void window_overlay(const struct window *w, uint64_t offset, void *to, size_t n)
 /* The end of the last byte that is pending, in the file; 0 if none is. */
 uint64_t window_reach(const struct window *w);
 
-/* Writes everything out. `clear` false: and keeps it all the same. */
-void window_flush(struct window *w, bool clear);
+/* Writes everything out. */
+void window_flush(struct window *w);
+/* The same in a signal handler, which may have interrupted any of these. */
+void window_flush_busy(struct window *w);
+
+/* In the child of a fork: the first for each window that is in the middle of something, which
+ * window_flush_busy() has written out. */
+void window_disown(struct window *w);
+/* Nothing of it is to be written. */
+void window_forget(struct window *w);
+void window_forked(void);
 
 #endif

@@ -1,30 +1,72 @@
 /*
- * The functions of the rows STEP: each jumps to its next definition if nothing is pending, else
- * step_aside() has a look first, with the arguments that came in registers. Everything is then as it
- * was; x8 is where a structure is to be returned.
+ * The functions of the rows STEP: each jumps to its next definition if nothing is pending of what it
+ * is about (aside.h), else step_aside() has a look first, with the arguments that came in registers.
+ * Everything is then as it was; x8 is where a structure is to be returned.
  */
+#define FILENO 112 /* of struct _IO_FILE; entry_step.c looks whether it is */
+
+	/* All of these: to 1 if step_aside() has to have a look. ASIDE_NUMBERS is 1 << 16. */
+	.macro	check_kept
+	lsr	w17, w16, #16
+	cbnz	w17, 2f
+	adrp	x17, aside_kept
+	add	x17, x17, :lo12:aside_kept
+	ldrb	w17, [x17, w16, uxtw]
+	cbnz	w17, 1f
+2:
+	.endm
+
+	/* A FILE that is none is libc's affair. */
+	.macro	check_file number
+	cbz	x\number, 3f
+	ldr	w16, [x\number, #FILENO]
+	check_kept
+3:
+	.endm
+
+	.macro	check_number number
+	mov	w16, w\number
+	check_kept
+	.endm
+
+	.macro	check_bytes
+	adrp	x16, aside_files
+	ldr	w16, [x16, :lo12:aside_files]
+	cbnz	w16, 1f
+	.endm
+
+	.macro	check_std pointer
+	adrp	x16, :got:\pointer
+	ldr	x16, [x16, :got_lo12:\pointer]
+	ldr	x16, [x16]
+	ldr	w16, [x16, #FILENO]
+	check_kept
+	.endm
+
+	.macro	check_all
+	adrp	x16, aside_pending
+	ldr	w16, [x16, :lo12:aside_pending]
+	cbnz	w16, 1f
+	check_bytes
+	.endm
+
+	.macro	check_nothing
+	b	1f
+	.endm
+
+#include "../step_rows.h"
+
 	.macro	step name, what
 	.globl	\name
 	.type	\name, %function
 \name:
 	.cfi_startproc
 	hint	#34 /* bti c */
-	/* What is for good is so whether something is pending or not. */
-	.ifnc	\what, SHARE
-	.ifnc	\what, KEEP1
-	.ifnc	\what, MESSAGE1
-	.ifnc	\what, MESSAGES1
-	adrp	x16, aside_pending
-	ldr	w16, [x16, :lo12:aside_pending]
-	cbnz	w16, 1f
+	row_\what
 	adrp	x16, next+8*hook_number
 	ldr	x16, [x16, :lo12:next+8*hook_number]
 	cbz	x16, 1f
 	br	x16
-	.endif
-	.endif
-	.endif
-	.endif
 1:	mov	w17, #hook_number
 	b	step_slowly
 	.cfi_endproc

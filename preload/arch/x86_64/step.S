@@ -1,34 +1,94 @@
 /*
- * The functions of the rows STEP: each jumps to its next definition if nothing is pending, else
- * step_aside() has a look first, with the arguments that came in registers. Everything is then as it
- * was; al is part of a call with variable arguments, r10 a nested function's.
+ * The functions of the rows STEP: each jumps to its next definition if nothing is pending of what it
+ * is about (aside.h), else step_aside() has a look first, with the arguments that came in registers.
+ * Everything is then as it was; al is part of a call with variable arguments, r10 a nested function's.
  */
+#define NUMBERS 65536 /* ASIDE_NUMBERS */
+#define FILENO 112    /* of struct _IO_FILE; entry_step.c looks whether it is */
+
+	/* All of these: to 1 if step_aside() has to have a look. */
+	.macro	check_kept
+	cmpl	$NUMBERS, %r11d
+	jae	2f
+	addq	kept_at(%rip), %r11
+	cmpb	$0, (%r11)
+	jne	1f
+2:
+	.endm
+
+	.macro	load_argument number
+	.if	\number == 0
+	movq	%rdi, %r11
+	.elseif	\number == 1
+	movq	%rsi, %r11
+	.elseif	\number == 2
+	movq	%rdx, %r11
+	.else
+	movq	%rcx, %r11
+	.endif
+	.endm
+
+	/* A FILE that is none is libc's affair. */
+	.macro	check_file number
+	load_argument \number
+	testq	%r11, %r11
+	je	3f
+	movl	FILENO(%r11), %r11d
+	check_kept
+3:
+	.endm
+
+	.macro	check_number number
+	load_argument \number
+	movl	%r11d, %r11d
+	check_kept
+	.endm
+
+	.macro	check_bytes
+	cmpl	$0, aside_files(%rip)
+	jne	1f
+	.endm
+
+	.macro	check_std pointer
+	movq	\pointer@GOTPCREL(%rip), %r11
+	movq	(%r11), %r11
+	movl	FILENO(%r11), %r11d
+	check_kept
+	.endm
+
+	.macro	check_all
+	cmpl	$0, aside_pending(%rip)
+	jne	1f
+	check_bytes
+	.endm
+
+	.macro	check_nothing
+	jmp	1f
+	.endm
+
+#include "../step_rows.h"
+
 	.macro	step name, what
 	.globl	\name
 	.type	\name, @function
 \name:
 	.cfi_startproc
 	endbr64
-	/* What is for good is so whether something is pending or not. */
-	.ifnc	\what, SHARE
-	.ifnc	\what, KEEP1
-	.ifnc	\what, MESSAGE1
-	.ifnc	\what, MESSAGES1
-	cmpl	$0, aside_pending(%rip)
-	jne	1f
+	row_\what
 	movq	next+8*hook_number(%rip), %r11
 	testq	%r11, %r11
 	je	1f
 	jmp	*%r11
-	.endif
-	.endif
-	.endif
-	.endif
 1:	movl	$hook_number, %r11d
 	jmp	step_slowly
 	.cfi_endproc
 	.size	\name, . - \name
 	.endm
+
+	.data
+	.p2align 3
+kept_at:
+	.quad	aside_kept
 
 	.text
 	.type	step_slowly, @function
