@@ -67,23 +67,31 @@ scenario() {
 every='plain tiny signal reenter'
 scenario 'the company of stdio' "$every" "$t/stream_others" "$files" \
 	assigned_stdout assigned_stderr inlined ungot buffers buffer_changes opened_again \
-	two_of_one_number address_again end_of_file wide large by_number read_only appending \
-	positions fixed_errno times odd_files no_files replaced_number mixed
+	two_of_one_number number_again address_again end_of_file wide large by_number unknown_offset \
+	read_only appending positions fixed_errno times times_of_the_last_write odd_files no_files \
+	replaced_number mixed no_stream
+scenario 'messages' "$every" "$t/stream_looks" "$files" \
+	pipe_write pipe_close stream_of_pipe stream_of_pipe_flushed stream_of_pipe_full socket_send \
+	socket_shutdown socket_connect signal_kill signal_sigqueue signal_tgkill signal_pidfd \
+	lock_fcntl lock_close lock_flock name_unlink name_remove name_mkdir name_symlink \
+	name_rename name_open name_chmod posix_semaphore system_v_semaphore system_v_message \
+	posix_message event stops pipe_to_command
 scenario 'looks' "$every" "$t/stream_looks" "$files" \
-	pipe_write stream_of_pipe_flushed stream_of_pipe_full socket_send signal_kill \
-	signal_sigqueue lock_flock name_rename name_open by_dup by_name by_self_fd by_link \
-	by_stream by_mapping by_rename by_truncation by_holes by_deep_library by_destructor
+	by_ftw by_fts by_wordexp by_setmntent by_dlopen by_received_descriptor by_dup by_name \
+	by_self_fd by_link by_stream by_mapping by_rename by_truncation by_mode by_holes \
+	watched neighbours by_deep_library by_destructor
 # A core's flag in the status depends on where cores go: it is compared, not known.
 scenario 'ends' "$every" "$t/stream_ends" "$files" \
-	exit_now Exit exit_group exit exit_looking quick_exit abort abort_ignored assert err \
-	last_thread exit_of_thread exec failing_exec forks forks_and_leaves vforks spawns system \
-	popen signals faults kill
+	exit_now Exit exit_group exit exit_looking quick_exit quick_exit_writing abort abort_writing \
+	abort_ignored assert err last_thread exit_of_thread seccomp exec failing_exec forks \
+	forks_and_leaves vforks spawns system popen signals handlers faults kill
 scenario 'limits' "$every" "$t/stream_errors" "$files" limited limit_kills
 scenario 'threads' "$every" "$t/stream_threads" "$files" \
-	beside_flush beside_write beside_stat beside_open beside_map beside_print beside_fork \
-	one_stream one_input many_streams cancelled
+	beside_flush_all beside_flush beside_write beside_stat beside_open beside_map beside_print \
+	beside_fork forks_beside_opens one_stream one_input many_streams cancelled opened_meanwhile
 # Its timer strikes as often as the other worlds do things.
-scenario 'handlers' 'plain tiny' "$t/stream_handlers" "$files" writes
+scenario 'handlers' 'plain tiny' "$t/stream_handlers" "$files" \
+	torn leaves_others forks writes jumps writes_other_stream dies
 
 # small_disk SIZE NAME CASE...: files on a file system of that size, which is empty each time.
 small_disk() {
@@ -106,6 +114,6 @@ small_disk() {
 
 small_disk 10m 'a small disk' full
 small_disk 80m 'a disk' full
-small_disk 100m 'a disk that fills up' fills_up
+small_disk 100m 'a disk that fills up' fills_up fills_up_with_threads
 
 finish

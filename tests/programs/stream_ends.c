@@ -211,6 +211,7 @@ static void by_kill_from_outside(void)
 	if (pipe(ends) != 0)
 		_exit(71);
 	if (fork() == 0) {
+		alarm(20);
 		while (!*flag)
 			usleep(1000);
 		kill(parent, deadly);
@@ -324,6 +325,21 @@ static void by_alarm(void)
 
 	prepare();
 	alarm(1);
+	for (;;)
+		n++;
+}
+
+/* By a signal that no call announces. */
+static void by_alarm_of_default_set_before(void)
+{
+	volatile unsigned int n = 0;
+
+	prepare();
+	signal(SIGALRM, SIG_IGN);
+	signal(SIGALRM, SIG_DFL);
+	ualarm(50000, 0);
+	put(out, 70000, "another one");
+	fseek(out, 0, SEEK_SET);
 	for (;;)
 		n++;
 }
@@ -469,6 +485,7 @@ static void dies_after_handlers(void)
 	child("default again", by_default_set_before);
 	child("default again by sigset", by_sigset_default);
 	child("a handler that resets", by_reset_handler);
+	child("default again, alarm", by_alarm_of_default_set_before);
 }
 
 static void dies_of_faults(void)

@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/pidfd.h>
@@ -1012,6 +1013,113 @@ static void by_mode(void)
 	change_mode(change_by_name);
 }
 
+/* Somebody who watches the file is told when it changes, and finds nothing then that was not
+ * written. */
+static void watched(void)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char events[8192];
+	char filled[100];
+	long zeros = 0;
+
+	prepare();
+	fclose(out);
+	inotify_add_watch(watch, path_of("out"), IN_MODIFY);
+	out = fopen(path_of("out"), "r+");
+	for (int i = 0; i < 60; i++)
+		put(out, i * 200L, "RECORD");
+	fclose(out);
+	puts(read(watch, events, sizeof(events)) > 0 ? "told" : "not told");
+	memset(filled, 'x', sizeof(filled));
+	fflush(stdout);
+	*shared = 0;
+	looker = fork();
+	if (looker == 0) {
+		int fd = open(path_of("out"), O_RDONLY);
+		off_t at = lseek(fd, 0, SEEK_END);
+		ssize_t got;
+
+		*shared = 1;
+		while (*shared != 2) {
+			if (read(watch, events, sizeof(events)) <= 0)
+				continue;
+			for (; (got = pread(fd, events, sizeof(events), at)) > 0; at += got) {
+				for (ssize_t i = 0; i < got; i++)
+					zeros += events[i] == '\0';
+			}
+		}
+		printf("%ld zeros\n", zeros);
+		fflush(stdout);
+		_exit(0);
+	}
+	while (*shared != 1)
+		usleep(100);
+	for (int round = 0; round < 60; round++) {
+		long end;
+
+		out = fopen(path_of("out"), "r+");
+		fseek(out, 0, SEEK_END);
+		end = ftell(out);
+		for (int i = 0; i < 40; i++) {
+			put(out, i * 50L, "xx");
+			fseek(out, end + i * 100L, SEEK_SET);
+			fwrite(filled, 1, sizeof(filled), out);
+		}
+		fclose(out);
+	}
+	*shared = 2;
+	waitpid(looker, NULL, 0);
+	close(watch);
+}
+
+/* Records of another process between ours stay what they are. */
+static void neighbours(void)
+{
+	enum { RECORDS = 6000, STEP = 120 };
+	char record[60];
+	long lost = 0;
+
+	memset(record, 'z', sizeof(record));
+	for (unsigned int round = 0; round < 120; round++) {
+		int fd = open(path_of("out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+		if (ftruncate(fd, (off_t)RECORDS * 2 * 64) != 0)
+			puts("not made");
+		*shared = 0;
+		fflush(stdout);
+		looker = fork();
+		if (looker == 0) {
+			while (!*shared)
+				;
+			for (volatile unsigned int i = 0; i < round * 7919 % 400000; i++)
+				;
+			for (int i = 1; i < RECORDS; i += STEP) {
+				if (pwrite(fd, record, 60, (i * 2L + 1) * 64) != 60)
+					_exit(1);
+			}
+			_exit(0);
+		}
+		close(fd);
+		out = fopen(path_of("out"), "r+");
+		for (int i = 0; i < RECORDS; i++) {
+			put(out, i * 2L * 64, "a record of ours");
+			if (i == 40)
+				*shared = 1;
+		}
+		fclose(out);
+		waitpid(looker, NULL, 0);
+		fd = open(path_of("out"), O_RDONLY);
+		for (int i = 1; i < RECORDS; i += STEP) {
+			char found[60];
+
+			lost += pread(fd, found, 60, (i * 2L + 1) * 64) != 60 ||
+				memcmp(found, record, 60) != 0;
+		}
+		close(fd);
+	}
+	printf("%ld lost\n", lost);
+}
+
 static void by_holes(void)
 {
 	struct stat stat_of;
@@ -1085,6 +1193,8 @@ int main(int argc, char **argv)
 		CASE(by_deep_library),
 		CASE(by_destructor),
 		CASE(by_mode),
+		CASE(watched),
+		CASE(neighbours),
 		CASE(by_holes),
 	};
 

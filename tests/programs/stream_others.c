@@ -3,8 +3,11 @@
  * numbers that are used again, standard streams that are assigned, modes and buffers. */
 #include "stream_common.h"
 
+#include <argp.h>
 #include <err.h>
 #include <error.h>
+#include <malloc.h>
+#include <pwd.h>
 #include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -13,6 +16,7 @@
 #include <wchar.h>
 
 static FILE *out;
+static FILE *volatile nowhere;
 
 static void say(const char *what, long answer)
 {
@@ -375,6 +379,42 @@ static void by_number(void)
 	done("out");
 }
 
+/* libc forgets the offset at a flush and at the end of the file, and asks the kernel then. */
+static void unknown_offset(void)
+{
+	char bytes[600];
+	FILE *in;
+
+	out = busy("out", "w+");
+	fclose(out);
+	in = fopen(path_of("out"), "r");
+	for (int i = 0; i < 40; i++) {
+		fseek(in, i * 10L, SEEK_SET);
+		say("read", (long)fread(bytes, 1, 20, in));
+		say("flush", fflush(in));
+		say("read", (long)fread(bytes, 1, 500, in));
+		say("tell", ftell(in));
+		say("char", getc(in));
+		say("lseek", lseek(fileno(in), 3000 + i, SEEK_SET));
+		say("tell", ftell(in));
+		say("seek", fseek(in, 10, SEEK_CUR));
+		say("tell", ftell(in));
+		say("char", getc(in));
+	}
+	fclose(in);
+	out = busy("out", "r+");
+	for (int i = 0; i < 40; i++) {
+		put(out, i * 90L, "some words");
+		say("flush", fflush(out));
+		say("write", (long)fwrite(bytes, 1, 500, out));
+		say("lseek", lseek(fileno(out), 3000 + i, SEEK_SET));
+		say("tell", ftell(out));
+		say("seek", fseek(out, 10, SEEK_CUR));
+		say("tell", ftell(out));
+	}
+	done("out");
+}
+
 static void read_only(void)
 {
 	FILE *in;
@@ -678,6 +718,23 @@ static void replaced_number(void)
 	done("instead");
 }
 
+/* What libc answers without a look at the stream. */
+static void no_stream(void)
+{
+	struct argp parser;
+	char text[] = "abc";
+
+	memset(&parser, 0, sizeof(parser));
+	say("ungetc", ungetc(EOF, nowhere));
+	say("fgets", fgets(text, 1, nowhere) == text);
+	errno = 0;
+	say("getline", (long)getline(NULL, NULL, nowhere));
+	say("putpwent", putpwent(NULL, nowhere));
+	say("malloc_info", malloc_info(1, nowhere));
+	argp_help(&parser, nowhere, ARGP_HELP_USAGE, text);
+	argp_state_help(NULL, nowhere, 0);
+}
+
 /* Reading one stream while another has something pending, and messages in between. */
 static void mixed(void)
 {
@@ -715,18 +772,32 @@ static void mixed(void)
 int main(int argc, char **argv)
 {
 	static const struct a_case cases[] = {
-		CASE(assigned_stdout), CASE(assigned_stderr),
-		CASE(inlined),         CASE(ungot),
-		CASE(buffers),         CASE(buffer_changes),
-		CASE(opened_again),    CASE(two_of_one_number),
-		CASE(number_again),    CASE(address_again),
-		CASE(end_of_file),     CASE(wide),
-		CASE(large),           CASE(by_number),
-		CASE(read_only),       CASE(appending),
-		CASE(positions),       CASE(fixed_errno),
-		CASE(times),           CASE(times_of_the_last_write),
-		CASE(odd_files),       CASE(no_files),
-		CASE(replaced_number), CASE(mixed),
+		CASE(assigned_stdout),
+		CASE(assigned_stderr),
+		CASE(inlined),
+		CASE(ungot),
+		CASE(buffers),
+		CASE(buffer_changes),
+		CASE(opened_again),
+		CASE(two_of_one_number),
+		CASE(number_again),
+		CASE(address_again),
+		CASE(end_of_file),
+		CASE(wide),
+		CASE(large),
+		CASE(by_number),
+		CASE(unknown_offset),
+		CASE(read_only),
+		CASE(appending),
+		CASE(positions),
+		CASE(fixed_errno),
+		CASE(times),
+		CASE(times_of_the_last_write),
+		CASE(odd_files),
+		CASE(no_files),
+		CASE(replaced_number),
+		CASE(mixed),
+		CASE(no_stream),
 	};
 
 	return run_cases(argc, argv, cases, sizeof(cases) / sizeof(*cases));
