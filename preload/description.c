@@ -254,12 +254,14 @@ static bool reads_as_mapped(uint32_t type)
 struct findings {
 	struct file_stat stat;
 	struct filesystem filesystem;
+	uint64_t tick; /* before it was asked for */
 	int flags;
 };
 
 static enum reason examine(int fd, struct findings *f)
 {
 	stats_add(COUNT_own_calls, 3);
+	f->tick = kernel.tick();
 	f->flags = kernel.status_flags(fd);
 	if (f->flags < 0 || kernel.stat(fd, &f->stat) < 0 || (f->flags & O_PATH))
 		return REASON_descriptor;
@@ -276,7 +278,7 @@ static enum reason examine(int fd, struct findings *f)
 	return REASON_none;
 }
 
-static void write_down(struct description *d, const struct findings *f, enum reason reason)
+static void write_down(struct description *d, int fd, const struct findings *f, enum reason reason)
 {
 	d->reason = (uint8_t)reason;
 	if (reason == REASON_none) {
@@ -286,6 +288,9 @@ static void write_down(struct description *d, const struct findings *f, enum rea
 		d->moves_atime = !(f->filesystem.flags & (ST_NOATIME | ST_RDONLY)) &&
 				 !(f->flags & O_NOATIME);
 		d->tmpfs = f->filesystem.type == TMPFS_MAGIC || f->filesystem.type == RAMFS_MAGIC;
+		d->first_look = f->stat;
+		d->first_fd = fd;
+		__atomic_store_n(&d->first_tick, f->tick, __ATOMIC_RELAXED);
 		__atomic_store_n(&d->reads,
 				 !(f->flags & O_DIRECT) && reads_as_mapped(f->filesystem.type),
 				 __ATOMIC_RELAXED);
@@ -301,7 +306,7 @@ void description_resolve(struct description *d, int fd)
 	struct lock_hold hold = lock_take(LOCK_VIEWS);
 
 	if (d->policy == POLICY_UNRESOLVED)
-		write_down(d, &f, reason);
+		write_down(d, fd, &f, reason);
 	lock_drop(LOCK_VIEWS, hold);
 }
 
@@ -342,12 +347,23 @@ void description_refuse_reads(struct description *d)
 	__atomic_store_n(&d->readable, 0, __ATOMIC_SEQ_CST);
 }
 
+static int look(struct description *d, int fd, struct file_stat *ret_stat)
+{
+	uint64_t first = __atomic_exchange_n(&d->first_tick, 0, __ATOMIC_ACQ_REL);
+
+	if (first != 0 && first == kernel.tick() && fd == d->first_fd) {
+		*ret_stat = d->first_look;
+		return 0;
+	}
+	stats_add(COUNT_own_calls, 1);
+	return kernel.stat(fd, ret_stat);
+}
+
 enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 {
 	struct file_stat stat;
 
-	stats_add(COUNT_own_calls, 1);
-	if (kernel.stat(fd, &stat) < 0 || stat.device != d->device || stat.inode != d->inode)
+	if (look(d, fd, &stat) < 0 || stat.device != d->device || stat.inode != d->inode)
 		return REASON_descriptor;
 	*ret_size = stat.size;
 	if (stat.size > __atomic_load_n(&d->reach, __ATOMIC_RELAXED))

@@ -56,6 +56,11 @@ struct description {
 	uint64_t device;
 	uint64_t inode;
 	/* Cold. */
+	/* What resolving has seen of the file, for the first proof in that same tick, of that same
+	 * number: first_tick is 0 once it was used. */
+	struct file_stat first_look;
+	uint64_t first_tick; /* atomic */
+	int first_fd;
 	bool moves_atime; /* on a file system mounted relatime */
 	bool tmpfs;
 	uint8_t layer_count[KIND_COUNT];
@@ -87,7 +92,7 @@ void description_resolve(struct description *d, int fd);
 /* Proves by fstat that `fd` still is this description. REASON_none if so and it may be served;
  * REASON_atime if the kernel would move the file's access time now, so that one real call must be
  * let through; REASON_descriptor if it is another file. *ret_size: the file's size, bytes.
- * Refreshes `readable`. */
+ * Refreshes `readable`. The fstat of resolving is good for the first time, if that is now. */
 enum reason description_prove(struct description *d, int fd, uint64_t *ret_size);
 
 /* From now on no read of it is served. */

@@ -26,15 +26,11 @@
 #pragma weak pthread_testcancel
 #pragma weak pthread_setcancelstate
 
-/* A stream's number, or -1: streams without one (fopencookie) would set errno. NULL is passed on,
- * for libc to do with it what it does. */
-static int number_of(FILE *stream)
+/* A stream's number, or -1, as fileno_unlocked() has it: there are streams without one
+ * (fopencookie). NULL is passed on, for libc to do with it what it does. */
+static inline int number_of(const FILE *stream)
 {
-	int saved = errno;
-	int fd = stream != NULL ? fileno_unlocked(stream) : -1;
-
-	errno = saved;
-	return fd;
+	return stream != NULL && (stream->_flags & FILE_HAS_NUMBER) ? stream->_fileno : -1;
 }
 
 static void forget_stream(FILE *stream)

@@ -363,7 +363,7 @@ static void wait_for_telling(void)
 		lock_drop(LOCK_OFFSETS, lock_take(LOCK_OFFSETS));
 }
 
-void offset_forget(struct fd_entry *entry, int fd)
+void offset_forget_slowly(struct fd_entry *entry, int fd)
 {
 	uint64_t word = __atomic_load_n(&entry->offset, __ATOMIC_ACQUIRE);
 

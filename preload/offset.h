@@ -167,7 +167,12 @@ static inline bool offset_is_plain(const struct offset_call *call, int fd, uint6
 /* This number was made by name, and is the only way to its description. */
 void offset_opened(int fd);
 /* It is another by now: nothing is told. */
-void offset_forget(struct fd_entry *entry, int fd);
+void offset_forget_slowly(struct fd_entry *entry, int fd);
+static inline void offset_forget(struct fd_entry *entry, int fd)
+{
+	if (__atomic_load_n(&entry->offset, __ATOMIC_ACQUIRE) >> OFFSET_STATE_SHIFT != OFFSET_NEVER)
+		offset_forget_slowly(entry, fd);
+}
 
 /* So many offsets are ours. */
 extern uint32_t offset_ours __attribute__((visibility("hidden")));

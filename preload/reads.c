@@ -24,6 +24,8 @@
 /* The first copies are made one by one, each from a page that was seen to be in memory; then 2, 4 …
  * up to 1,024 between two looks. */
 #define ONE_BY_ONE 64
+/* So many of them at least, where other files' copies have not waited. */
+#define LEAST_LOOKS 4
 #define LONGEST_PERIOD (ONE_BY_ONE + 10)
 /* How often the number of reads that pass first is doubled at most. */
 #define MOST_DOUBLINGS 16
@@ -104,30 +106,38 @@ static void turn_cold(struct fd_entry *entry)
 	uint8_t cold = LOAD(entry->cold);
 
 	stop_serving(entry);
+	tls.reads_period = 0;
 	if (cold < MOST_DOUBLINGS)
 		STORE(entry->cold, (uint8_t)(cold + 1));
 }
 
-/* Whether this thread has waited for a disk since it last asked, and when it is to ask again. */
+/* Whether this thread has waited for a disk since it last asked, which it does once in a while;
+ * and how long that is from now. The page at hand is in memory. */
 static bool has_waited(struct fd_entry *entry)
 {
-	uint32_t waited = (uint32_t)kernel.major_faults();
 	uint8_t period = tls.reads_period;
-	/* Where serving begins, and on a thread's first time, it is not the reads' doing. */
-	bool begins = period == 0 || !LOAD(entry->reads_served);
-	bool more = !begins && waited != tls.reads_waited;
+	bool waited = false;
+	uint32_t faults;
 
-	stats_add(COUNT_own_calls, 1);
-	tls.reads_waited = waited;
-	if (begins || more)
-		period = 1;
+	/* What other files have shown is worth something, but not all. */
+	if (!LOAD(entry->reads_served) && period > ONE_BY_ONE - LEAST_LOOKS)
+		period = ONE_BY_ONE - LEAST_LOOKS;
 	else if (period < LONGEST_PERIOD)
 		period++;
 	else if (LOAD(entry->cold) > 0)
 		STORE(entry->cold, (uint8_t)(LOAD(entry->cold) - 1));
+	/* Until then nothing was copied that was not known to be in memory. */
+	if (period >= ONE_BY_ONE) {
+		faults = (uint32_t)kernel.major_faults();
+		stats_add(COUNT_own_calls, 1);
+		waited = period > ONE_BY_ONE && faults != tls.reads_waited;
+		tls.reads_waited = faults;
+	}
+	if (waited)
+		period = 0;
 	tls.reads_period = period;
 	tls.reads_left = (uint16_t)(period <= ONE_BY_ONE ? 1 : 1U << (period - ONE_BY_ONE));
-	return more;
+	return waited;
 }
 
 static void note_large(struct fd_entry *entry)

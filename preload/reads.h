@@ -23,9 +23,9 @@
  * Files that are not in memory. A page fault reads ahead by other rules than pread, and at random
  * places it reads far more. So the first copies are made one by one, each from a page that is in
  * memory (mincore); then that is asked after 2, 4 … 1,024 of them, and each tick, and how often the
- * thread has waited for a disk. If it did, or the page at hand is not in memory, real reads are
- * made for a while, twice as many as the last time; each 1,024 copies without a wait take back one
- * doubling.
+ * thread has waited for a disk. A thread that has come that far begins a new file with four looks.
+ * If it did wait, or the page at hand is not in memory, real reads are made for a while, twice as
+ * many as the last time; each 1,024 copies without a wait take back one doubling.
  *
  * A read is a cancellation point, so a pending cancellation is acted upon before a copy: nothing is
  * held then.

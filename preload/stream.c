@@ -66,7 +66,7 @@ static struct stream *at(int fd)
 	return leaf == NULL ? NULL : &leaf[(unsigned int)fd % LEAF_ENTRIES];
 }
 
-static struct stream *make(int fd)
+static __attribute__((noinline, cold)) struct stream *make_slowly(int fd)
 {
 	struct stream **cell;
 	struct stream *seen = NULL;
@@ -88,6 +88,13 @@ static struct stream *make(int fd)
 					    __ATOMIC_ACQUIRE);
 	}
 	return at(fd);
+}
+
+static inline struct stream *make(int fd)
+{
+	struct stream *s = at(fd);
+
+	return s != NULL && fd <= LOAD(highest) ? s : make_slowly(fd);
 }
 
 bool stream_has(int fd)
@@ -160,18 +167,16 @@ void stream_jumped(void)
 	}
 }
 
-void stream_opened(FILE *fp)
+/* A record that was left as a stream leaves it that was only watched: nobody has it entered, and
+ * nothing of it is anywhere else. (Whoever is about to tell it to step aside makes it pass at
+ * worst.) */
+static bool is_free(struct stream *s)
 {
-	struct stream *s;
+	return LOAD(s->state) == STREAM_NONE && LOAD(s->owner) == 0;
+}
 
-	if (!config.active || config.dry_run || tls.vfork_child || LOAD(finished) ||
-	    !(config.modes & (MODE_stdio | MODE_write)) || fp->_fileno < 0)
-		return;
-	s = make(fp->_fileno);
-	if (s == NULL || !stream_enter(s))
-		return;
-	/* Whoever had the number is gone, unseen by any hook. */
-	stream_pass(s);
+static void watch(struct stream *s, FILE *fp)
+{
 	s->fd = fp->_fileno;
 	s->moves = 0;
 	s->writes = 0;
@@ -186,7 +191,35 @@ void stream_opened(FILE *fp)
 	s->reach = INT32_MAX; /* every file system can hold that much */
 	STORE(s->state, STREAM_WATCHED);
 	__atomic_store_n(&s->fp, fp, __ATOMIC_RELEASE);
+}
+
+/* Whoever had the number is gone, unseen by any hook. */
+static __attribute__((noinline, cold)) bool replace(struct stream *s, FILE *fp)
+{
+	if (!stream_enter(s))
+		return false;
+	stream_pass(s);
+	watch(s, fp);
 	stream_leave(s);
+	return true;
+}
+
+/* Budget: with stream_closing some fifty instructions and no locked one; most streams read a few
+ * lines and are gone. */
+void stream_opened(FILE *fp)
+{
+	struct stream *s;
+
+	if (!config.active || config.dry_run || tls.vfork_child || LOAD(finished) ||
+	    !(config.modes & (MODE_stdio | MODE_write)) || fp->_fileno < 0)
+		return;
+	s = make(fp->_fileno);
+	if (s == NULL)
+		return;
+	if (is_free(s))
+		watch(s, fp);
+	else if (!replace(s, fp))
+		return;
 	stats_add(COUNT_streams, 1);
 }
 
@@ -239,18 +272,18 @@ static void not_pending(struct stream *s)
 	}
 }
 
-int stream_closing(FILE *fp)
+static void forget(struct stream *s)
 {
-	struct stream *s;
-	int error = 0;
+	STORE(s->state, STREAM_NONE);
+	__atomic_store_n(&s->fp, NULL, __ATOMIC_RELEASE);
+}
 
-	if (fp == NULL || tls.vfork_child)
-		return 0;
-	s = stream_find(fp);
-	/* Its number may have been closed before, and be another stream's by now. */
-	if (s == NULL)
-		aside_tell_fd(fp->_fileno, ASIDE_SHARED);
-	if (s == NULL || !stream_enter(s))
+static __attribute__((noinline)) int end(struct stream *s)
+{
+	FILE *fp = s->fp;
+	int error;
+
+	if (!stream_enter(s))
 		return 0;
 	if (s->window != NULL) {
 		stream_flush(s);
@@ -267,10 +300,27 @@ int stream_closing(FILE *fp)
 	s->stale = false;
 	s->learned = false;
 	not_pending(s);
-	STORE(s->state, STREAM_NONE);
-	__atomic_store_n(&s->fp, NULL, __ATOMIC_RELEASE);
+	forget(s);
 	stream_leave(s);
 	return error;
+}
+
+int stream_closing(FILE *fp)
+{
+	struct stream *s;
+
+	if (fp == NULL || tls.vfork_child)
+		return 0;
+	s = stream_find(fp);
+	if (s == NULL) {
+		/* Its number may have been closed before, and be another stream's by now. */
+		aside_tell_fd(fp->_fileno, ASIDE_SHARED);
+		return 0;
+	}
+	if (LOAD(s->state) != STREAM_WATCHED)
+		return end(s);
+	forget(s);
+	return 0;
 }
 
 /* The access time of the file moves with each read, if at all (relatime: one read is as good as

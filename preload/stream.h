@@ -76,6 +76,7 @@ enum {
 	FILE_LINE_BUFFERED = 0x0200,
 	FILE_PUTTING = 0x0800,
 	FILE_APPENDING = 0x1000,
+	FILE_HAS_NUMBER = 0x2000,
 };
 
 enum stream_state {

@@ -5,7 +5,8 @@
  */
 #define FILENO 112 /* of struct _IO_FILE; entry_step.c looks whether it is */
 
-	/* All of these: to 1 if step_aside() has to have a look. ASIDE_NUMBERS is 1 << 16. */
+	/* All of these: to 1 if step_aside() has to have a look. Mostly nothing is pending at all.
+	 * ASIDE_NUMBERS is 1 << 16. */
 	.macro	check_kept
 	lsr	w17, w16, #16
 	cbnz	w17, 2f
@@ -18,6 +19,9 @@
 
 	/* A FILE that is none is libc's affair. */
 	.macro	check_file number
+	adrp	x16, aside_pending
+	ldr	w16, [x16, :lo12:aside_pending]
+	cbz	w16, 3f
 	cbz	x\number, 3f
 	ldr	w16, [x\number, #FILENO]
 	check_kept
@@ -25,6 +29,9 @@
 	.endm
 
 	.macro	check_number number
+	adrp	x16, aside_pending
+	ldr	w16, [x16, :lo12:aside_pending]
+	cbz	w16, 2f
 	mov	w16, w\number
 	check_kept
 	.endm

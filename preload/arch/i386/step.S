@@ -6,7 +6,7 @@
 #define NUMBERS 65536 /* ASIDE_NUMBERS */
 #define FILENO 56     /* of struct _IO_FILE; entry_step.c looks whether it is */
 
-	/* All of these: to 1 if step_aside() has to have a look. eax is the table of addresses. */
+	/* All of these: to 1 if step_aside() has to have a look. Mostly nothing is pending at all. eax is the table of addresses. */
 	.macro	check_kept
 	cmpl	$NUMBERS, %edx
 	jae	2f
@@ -17,6 +17,8 @@
 
 	/* A FILE that is none is libc's affair. */
 	.macro	check_file number
+	cmpl	$0, aside_pending@GOTOFF(%eax)
+	je	3f
 	movl	4+4*\number(%esp), %edx
 	testl	%edx, %edx
 	je	3f
@@ -26,6 +28,8 @@
 	.endm
 
 	.macro	check_number number
+	cmpl	$0, aside_pending@GOTOFF(%eax)
+	je	2f
 	movl	4+4*\number(%esp), %edx
 	check_kept
 	.endm

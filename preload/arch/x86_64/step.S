@@ -6,7 +6,7 @@
 #define NUMBERS 65536 /* ASIDE_NUMBERS */
 #define FILENO 112    /* of struct _IO_FILE; entry_step.c looks whether it is */
 
-	/* All of these: to 1 if step_aside() has to have a look. */
+	/* All of these: to 1 if step_aside() has to have a look. Mostly nothing is pending at all. */
 	.macro	check_kept
 	cmpl	$NUMBERS, %r11d
 	jae	2f
@@ -30,6 +30,8 @@
 
 	/* A FILE that is none is libc's affair. */
 	.macro	check_file number
+	cmpl	$0, aside_pending(%rip)
+	je	3f
 	load_argument \number
 	testq	%r11, %r11
 	je	3f
@@ -39,6 +41,8 @@
 	.endm
 
 	.macro	check_number number
+	cmpl	$0, aside_pending(%rip)
+	je	2f
 	load_argument \number
 	movl	%r11d, %r11d
 	check_kept
