@@ -202,7 +202,8 @@ lint:
 	$(call run,FORMAT)clang-format --dry-run -Werror $(LINT_C) $(LINT_PROGRAMS) $(LINT_H)
 	$(call run,SHELL)shellcheck -x -P SCRIPTDIR $$(grep -rlIE '^#!(/usr)?/bin/(env )?(ba)?sh' \
 		.ci preload tests $(wildcard examples) | sort) $(wildcard tests/*.sh)
-	$(call run,CPPCHECK)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
+	$(call run,CPPCHECK)cppcheck '-DElfW(type)=Elf64_##type' --quiet --error-exitcode=1 \
+		--inline-suppr --std=c11 \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
 		-D__x86_64__ -D__LP64__ $(filter -D% -I%,$(LINT_FLAGS)) $(LINT_C) $(LINT_PROGRAMS)
 	$(call run,TIDY)mkdir -p $(BUILD) && $(call tidy,$(LINT_C),$(LINT_FLAGS))

@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 
 #include "log.h"
+#include "executable.h"
 #include "sys.h"
 #include "text.h"
 
@@ -220,23 +221,11 @@ static bool list_matches(const char *list)
 	}
 }
 
-static void base_name(const char *path, char *name, size_t size)
-{
-	const char *slash = path == NULL ? NULL : strrchr(path, '/');
-	const char *base = slash == NULL ? path : slash + 1;
-
-	name[0] = '\0';
-	if (base != NULL && strlen(base) < size)
-		memcpy(name, base, strlen(base) + 1);
-}
-
 static void read_program_names(const char *argv0)
 {
-	static char path[4096];
-
-	base_name(argv0, config.invoked, sizeof(config.invoked));
-	if (sys_readlink("/proc/self/exe", path, sizeof(path)) > 0)
-		base_name(path, config.executable, sizeof(config.executable));
+	executable_base_name(argv0, config.invoked, sizeof(config.invoked));
+	executable_name(argv0, (const char *)getauxval(AT_EXECFN), config.executable,
+			sizeof(config.executable));
 	if (config.executable[0] == '\0')
 		memcpy(config.executable, config.invoked, sizeof(config.executable));
 }

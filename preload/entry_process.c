@@ -72,7 +72,7 @@ void process_fork_after(long pid)
 	lock_fork_child();
 	region_forked();
 	stream_forked();
-	stats_begin();
+	stats_forked();
 }
 
 pid_t mc__Fork(void)

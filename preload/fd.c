@@ -21,13 +21,15 @@ static inline bool idle(void)
 	return !config.active || tls.vfork_child;
 }
 
-static __attribute__((noinline, cold)) void make_leaf(struct fd_entry **cell)
+static __attribute__((noinline, cold)) void make_leaf(struct fd_entry **cell, unsigned int first)
 {
 	struct fd_entry *made = mem_pages(LEAF_ENTRIES * sizeof(*made));
 	struct fd_entry *seen = NULL;
 
 	if (made == NULL)
 		return;
+	/* A page that is read first is faulted in twice. */
+	__atomic_store_n(&made[first].state, 0, __ATOMIC_RELAXED);
 	/* Another thread may be faster; what mem_pages gave is then lost. */
 	__atomic_compare_exchange_n(cell, &seen, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
@@ -45,13 +47,8 @@ struct fd_entry *fd_make(int fd)
 	}
 	if (entry != NULL)
 		return entry;
-	make_leaf(&fd_leaves[(unsigned int)fd >> LEAF_SHIFT]);
+	make_leaf(&fd_leaves[(unsigned int)fd >> LEAF_SHIFT], (unsigned int)fd % LEAF_ENTRIES);
 	return fd_find(fd);
-}
-
-int fd_highest(void)
-{
-	return (int)__atomic_load_n(&highest, __ATOMIC_RELAXED);
 }
 
 #define SERIAL_MASK (((uint64_t)1 << FD_SERIAL_BITS) - 1)

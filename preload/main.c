@@ -42,13 +42,13 @@ static void fork_child(void)
 	lock_fork_child();
 	region_forked();
 	stream_forked();
-	stats_begin();
+	stats_forked();
 }
 
 /* glibc hands argc, argv and envp to constructors. */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
 {
-	next_bind_all();
+	next_begin();
 	log_begin();
 	config_read(environment, argc > 0 ? argv[0] : NULL);
 	if (!config.active)
@@ -56,8 +56,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	mem_begin();
 	stats_begin();
 	pthread_atfork(fork_prepare, lock_fork_parent, fork_child);
-	guard_begin(next.sigaction);
-	death_begin(next.sigaction, tell_all);
+	guard_begin(NEXT(sigaction));
+	death_begin(NEXT(sigaction), tell_all);
 	stream_begin();
 	offset_start();
 	test_begin();

@@ -3,10 +3,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "entry.h"
+#include "symbol.h"
 #include "sys.h"
 #include "tls.h"
 
@@ -21,11 +24,28 @@ struct next next;
 #define OLDEST_VERSION "GLIBC_2.17"
 #endif
 
-static const char *const names[HOOK_COUNT] = {
+/* All names one after another, and where each begins: pointers to them would have to be relocated,
+ * in every process. */
+static const struct names {
+#define HOOK(ret, name, params, fallback) char name[sizeof(#name)];
+#define NEWFD(name, params, args, fallback) char name[sizeof(#name)];
+#include "hooks.def"
+} names = {
 #define HOOK(ret, name, params, fallback) #name,
 #define NEWFD(name, params, args, fallback) #name,
 #include "hooks.def"
 };
+
+static const uint16_t name_at[HOOK_COUNT] = {
+#define HOOK(ret, name, params, fallback) offsetof(struct names, name),
+#define NEWFD(name, params, args, fallback) offsetof(struct names, name),
+#include "hooks.def"
+};
+
+static const char *name_of(enum hook hook)
+{
+	return (const char *)&names + name_at[hook];
+}
 
 /* Our own definition of each name: a next definition that is ours too means that the look-up went
  * in a circle. */
@@ -309,25 +329,48 @@ static bool is_of_old(enum hook hook)
 
 static void *look_up(enum hook hook)
 {
-	return is_of_old(hook) ? dlvsym(RTLD_NEXT, names[hook], OLDEST_VERSION)
-			       : dlsym(RTLD_NEXT, names[hook]);
+	return is_of_old(hook) ? dlvsym(RTLD_NEXT, name_of(hook), OLDEST_VERSION)
+			       : dlsym(RTLD_NEXT, name_of(hook));
 }
 
-any_function next_bind(enum hook hook)
+/* ISO C has no cast from an object's pointer to a function's. */
+static any_function function_at(void *symbol)
+{
+	any_function function;
+
+	memcpy(&function, &symbol, sizeof(function));
+	return function;
+}
+
+/* What is behind us; empty while only dlsym can be asked. */
+static struct symbol_objects behind;
+
+static any_function ask(enum hook hook)
 {
 	any_function found = NULL;
 
 	if (!tls.binding) {
 		int saved = errno;
-		void *symbol;
 
 		tls.binding = 1;
-		symbol = look_up(hook);
+		found = function_at(look_up(hook));
 		tls.binding = 0;
 		errno = saved;
-		/* ISO C has no cast from an object's pointer to a function's. */
-		memcpy(&found, &symbol, sizeof(found));
 	}
+	return found;
+}
+
+static any_function find(enum hook hook)
+{
+	return is_of_old(hook) ? NULL : function_at(symbol_find(&behind, name_of(hook)));
+}
+
+any_function next_bind(enum hook hook)
+{
+	any_function found = find(hook);
+
+	if (found == NULL)
+		found = ask(hook);
 	if (found == NULL || found == own(hook))
 		return fallback_of(hook);
 	__atomic_store_n(cell_of(hook), found, __ATOMIC_RELEASE);
@@ -341,10 +384,28 @@ any_function next_of(enum hook hook)
 	return bound != NULL ? bound : next_bind(hook);
 }
 
-void next_bind_all(void)
+#ifdef MC_CHECK
+/* Where both know a name, they say the same. */
+static void compare(void)
 {
 	for (enum hook hook = 0; hook < HOOK_COUNT; hook++) {
-		if (*cell_of(hook) == NULL)
-			next_bind(hook);
+		any_function found = find(hook);
+
+		if (found != NULL && found != ask(hook))
+			abort();
 	}
+}
+#endif
+
+void next_begin(void)
+{
+	if (symbol_collect(&behind)) {
+#ifdef MC_CHECK
+		compare();
+#endif
+		return;
+	}
+	behind.count = 0;
+	for (enum hook hook = 0; hook < HOOK_COUNT; hook++)
+		next_bind(hook);
 }

@@ -1,10 +1,12 @@
 /*
  * The next definitions: what the program would have called without us.
  *
- * One typed pointer a row of the hook table, bound all together by the constructor (200 look-ups
- * cost 15-20 us), or one by one by a hook that is called before it: from another library's
- * constructor, from the allocator's start-up, from inside dlsym itself. The last gets a raw system
- * call in place of the next definition, where there is one.
+ * One typed pointer a row of the hook table. Each is bound when it is first called, which symbol.h
+ * makes possible at any moment: in a signal handler, too, and while the dynamic linker is at work.
+ * Where that can't be, dlsym is asked for all of them by the constructor; and by hooks that are
+ * called before it: from another library's constructor, from the allocator's start-up, from inside
+ * dlsym itself. The last gets a raw system call in place of the next definition, where there is
+ * one.
  *
  * Synchronization: a pointer goes from NULL to its final value once; a second thread that looks the
  * same name up stores the same value.
@@ -63,8 +65,8 @@ any_function next_bind(enum hook hook);
 /* The same as NEXT() for a number. */
 any_function next_of(enum hook hook);
 
-/* Looks all of them up. Called by the constructor. */
-void next_bind_all(void);
+/* Gets ready to bind, or binds all of them. Called by the constructor. */
+void next_begin(void);
 
 /* The next definition of a hooked name, as a function to call: NEXT(close)(fd). */
 #define NEXT(name)                                                                                 \

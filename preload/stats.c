@@ -207,13 +207,18 @@ static uint64_t now_us(void)
 
 void stats_begin(void)
 {
+	begin_us = stats_wanted() ? now_us() : 0;
+	__atomic_store_n(&reported, 0, __ATOMIC_RELEASE);
+}
+
+void stats_forked(void)
+{
 	memset(shards, 0, sizeof(shards));
 	views_peak = 0;
 	saved_peak = 0;
 	vmas_peak = 0;
 	regions_peak = regions_now;
-	begin_us = stats_wanted() ? now_us() : 0;
-	__atomic_store_n(&reported, 0, __ATOMIC_RELEASE);
+	stats_begin();
 }
 
 /* What the program asked for and the kernel never saw, less what we asked for ourselves. */

@@ -112,9 +112,10 @@ const char *stats_reason_name(enum reason reason);
 /* Whether statistics were asked for. */
 bool stats_wanted(void);
 
-/* Notes the time; called by the constructor, and in the child of a fork, whose counts start at
- * nothing. */
+/* Notes the time. Called by the constructor: all counts are 0, and their pages not yet touched. */
 void stats_begin(void);
+/* The counts of a fork's child start at nothing. */
+void stats_forked(void);
 
 /* Reports, the first time it is called. */
 void stats_report(void);

@@ -75,7 +75,7 @@ static void the_peak_is_measured_while_it_lasts(void **state)
 	char *p;
 
 	strcpy(config.stats, "wanted");
-	stats_begin();
+	stats_forked();
 	p = many_mappings(1000);
 	for (int i = 0; i < 2000; i++)
 		budget_mapped(1);
@@ -88,7 +88,7 @@ static void nothing_is_measured_unasked(void **state)
 {
 	char *p;
 
-	stats_begin();
+	stats_forked();
 	p = many_mappings(1000);
 	for (int i = 0; i < 2000; i++)
 		budget_mapped(1);
@@ -98,7 +98,7 @@ static void nothing_is_measured_unasked(void **state)
 
 static void regions_have_a_peak(void **state)
 {
-	stats_begin();
+	stats_forked();
 	budget_regions(7);
 	budget_regions(-5);
 	budget_regions(1);

@@ -25,7 +25,7 @@ static void to_file(void)
 	close(fd);
 	strcpy(config.stats, path);
 	strcpy(config.invoked, "pro\"gram");
-	stats_begin();
+	stats_forked();
 }
 
 static void read_back(void)
@@ -41,7 +41,7 @@ static void read_back(void)
 
 static void sums_are_of_all_kinds(void **state)
 {
-	stats_begin();
+	stats_forked();
 	for (enum counter c = 0; c < COUNTER_COUNT; c++)
 		stats_add(c, c + 1);
 	for (enum reason r = REASON_none + 1; r < REASON_COUNT; r++) {
@@ -62,13 +62,13 @@ static void sums_are_of_all_kinds(void **state)
 	stats_add(COUNT_bytes_mapped, (uint64_t)1 << 40);
 	assert_int_equal(stats_sum(COUNT_bytes_mapped),
 			 COUNT_bytes_mapped + 1 + ((uint64_t)1 << 40));
-	stats_begin();
+	stats_forked();
 	assert_int_equal(stats_sum(COUNT_bytes_mapped), 0);
 }
 
 static void live_views_have_a_peak(void **state)
 {
-	stats_begin();
+	stats_forked();
 	for (int i = 0; i < 10; i++)
 		stats_view_begins(100);
 	for (int i = 0; i < 4; i++)
@@ -189,7 +189,7 @@ static void a_child_reports_its_own(void **state)
 	to_file();
 	stats_add(COUNT_mmap_calls, 5);
 	stats_report();
-	stats_begin(); /* as in the child of a fork */
+	stats_forked(); /* as in the child of a fork */
 	stats_add(COUNT_mmap_calls, 7);
 	stats_report();
 	read_back();
