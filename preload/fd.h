@@ -78,9 +78,6 @@ static inline struct fd_entry *fd_find(int fd);
 /* The same, making the leaf; NULL if it is negative or there is no memory. */
 struct fd_entry *fd_make(int fd);
 
-/* No number above this one was ever entered. */
-int fd_highest(void);
-
 /* A hooked call made this number by name. Negative: nothing. */
 void fd_opened(int fd);
 /* Whatever was known of this number is void: it is about to be closed or replaced, or a call that

@@ -7,6 +7,7 @@
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 
+#include "alone.h"
 #include "config.h"
 #include "death.h"
 #include "description.h"
@@ -21,11 +22,14 @@
 #include "text.h"
 #include "tls.h"
 
-/* What a region costs, system calls and faults, is what so many moves save. */
+/* A region is worth what it costs, some ten system calls and a page fault for each sixteen pages,
+ * where libc reads pages that it has read before; and where there is no end of it. */
 #define FIRST_MOVES 8
+#define FIRST_REREADS 4
+#define MANY_MOVES 48
 #define FIRST_MOVES_TINY 2
-/* So many writes are a pattern, in a stream that seeks. */
-#define FIRST_WRITES 16
+/* A window costs some seventy system calls, and a look at all mappings; in a stream that seeks. */
+#define FIRST_WRITES 128
 #define FIRST_WRITES_TINY 2
 /* No window where the file system has less room: what it holds must not fail for want of it. */
 #define LEAST_SPACE ((uint64_t)64 << 20)
@@ -83,6 +87,8 @@ static __attribute__((noinline, cold)) struct stream *make_slowly(int fd)
 		made = mem_pages(LEAF_ENTRIES * sizeof(*made));
 		if (made == NULL)
 			return NULL;
+		/* A page that is read first is faulted in twice. */
+		STORE(made[(unsigned int)fd % LEAF_ENTRIES].state, STREAM_NONE);
 		/* Another thread may be faster; what mem_pages gave is then lost. */
 		__atomic_compare_exchange_n(cell, &seen, made, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
@@ -179,6 +185,8 @@ static void watch(struct stream *s, FILE *fp)
 {
 	s->fd = fp->_fileno;
 	s->moves = 0;
+	s->rereads = 0;
+	s->pages_read = 0;
 	s->writes = 0;
 	s->setbacks = 0;
 	s->error = 0;
@@ -416,6 +424,24 @@ static bool may_serve(struct stream *s)
 	return may;
 }
 
+/* Counts a move; whether it is worth serving them. libc's offset is where its last read has ended:
+ * a page is what 64 of them share. */
+static bool pattern_shows(struct stream *s)
+{
+	uint64_t end = (uint64_t)s->fp->_offset;
+	uint64_t page = (uint64_t)1 << ((end >> 12) % 64);
+
+	if (s->moves < UINT8_MAX)
+		s->moves++;
+	if (end != s->last_end && s->rereads < UINT8_MAX && (s->pages_read & page))
+		s->rereads++;
+	s->last_end = end;
+	s->pages_read |= page;
+	if (config.tiny)
+		return s->moves >= FIRST_MOVES_TINY;
+	return s->moves >= MANY_MOVES || (s->moves >= FIRST_MOVES && s->rereads >= FIRST_REREADS);
+}
+
 bool stream_adopt(struct stream *s)
 {
 	uint8_t state = LOAD(s->state);
@@ -423,7 +449,7 @@ bool stream_adopt(struct stream *s)
 	if (state == STREAM_WATCHED) {
 		int saved = errno;
 
-		if (++s->moves < (config.tiny ? FIRST_MOVES_TINY : FIRST_MOVES) || lock_held())
+		if (!pattern_shows(s) || lock_held())
 			return false;
 		STORE(s->state, may_serve(s) ? STREAM_SERVED : STREAM_PASSED);
 		errno = saved;
@@ -432,49 +458,6 @@ bool stream_adopt(struct stream *s)
 			reads_expect(s->fd);
 	}
 	return state == STREAM_SERVED;
-}
-
-static bool is_same_file(const struct stream *s, int fd)
-{
-	struct file_stat stat;
-
-	return kernel.stat(fd, &stat) == 0 && stat.device == s->device && stat.inode == s->inode;
-}
-
-/* Whether some other number of this process may be the same file. Once a stream. */
-static bool has_other_descriptor(const struct stream *s)
-{
-	int top = fd_highest();
-
-	for (int fd = 0; fd <= top; fd++) {
-		if (fd != s->fd && is_same_file(s, fd))
-			return true;
-	}
-	return false;
-}
-
-/* Whether it is mapped, by the inode's number in /proc/self/maps; also if that can't be read. */
-static bool is_mapped(const struct stream *s)
-{
-	char needle[32];
-	char buffer[512];
-	size_t kept = 0;
-	long got = -1;
-	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	bool found = fd < 0;
-	struct text text = TEXT_ON(needle);
-
-	text_add(&text, " %ju ", (uintmax_t)s->inode);
-	while (!found && (got = sys_read(fd, buffer + kept, sizeof(buffer) - kept)) > 0) {
-		size_t n = kept + (size_t)got;
-
-		found = memmem(buffer, n, needle, strlen(needle)) != NULL;
-		kept = n < sizeof(needle) ? n : sizeof(needle);
-		memmove(buffer, buffer + n - kept, kept);
-	}
-	if (fd >= 0)
-		sys_close(fd);
-	return found || got < 0;
 }
 
 /* Regions without a view are nobody's mapping. */
@@ -506,7 +489,7 @@ static bool may_combine(struct stream *s)
 	s->tick = kernel.tick();
 	end_idle_regions(s);
 	return filesystem.available >= LEAST_SPACE && !(stat.mode & (S_ISUID | S_ISGID)) &&
-	       !s->mapped && !has_other_descriptor(s) && !is_mapped(s);
+	       !s->mapped && alone_in_process(s->fd, s->device, s->inode);
 }
 
 static bool give_window(struct stream *s)
@@ -638,7 +621,7 @@ static void tell_opened(int fd)
 	for (unsigned int i = 0; i < MOST_COMBINED; i++) {
 		struct stream *s = __atomic_load_n(&combined[i], __ATOMIC_ACQUIRE);
 
-		if (s != NULL && s->fd != fd && is_same_file(s, fd))
+		if (s != NULL && s->fd != fd && alone_is_same(fd, s->device, s->inode))
 			tell_fd(s->fd, ASIDE_MAPPED);
 	}
 }

@@ -97,7 +97,8 @@ struct stream {
 	bool mapped;      /* the program has mapped it */
 	bool counted;     /* in `streams_mapped` */
 	bool reads_owed;  /* a fill was left out: the file's access time has not moved */
-	uint8_t moves;    /* while watched */
+	uint8_t moves;    /* while watched … */
+	uint8_t rereads;  /* … and reads of pages that were read before, as it seems */
 	uint8_t writes;   /* writes of libc's, before there was a window */
 	uint8_t setbacks; /* windows given up */
 	uint8_t regular;  /* a regular file: 1 yes, 2 no, 0 not yet asked. Atomic */
@@ -106,6 +107,8 @@ struct stream {
 	struct stream *outer; /* what that thread had entered before, and a handler interrupted */
 	bool passes;          /* its owner has to make it pass for good when it leaves */
 	int error;            /* of bytes that the window has lost; reported once */
+	uint64_t pages_read;  /* while watched: a bit for each that 64 pages share … */
+	uint64_t last_end;    /* … and where libc's last read has ended */
 	uint64_t fill_at;     /* unfilled: where the buffer should begin … */
 	uint64_t fill_count;  /* … and how many bytes it should have */
 	uint64_t reach;       /* offsets up to it can be seeked to */

@@ -477,6 +477,11 @@ int sys_close(int fd)
 	return (int)SYS_1(SYS_close, fd);
 }
 
+long sys_entries(int fd, void *buffer, size_t size)
+{
+	return SYS_3(SYS_getdents64, fd, buffer, size);
+}
+
 long sys_read(int fd, void *buffer, size_t size)
 {
 	return SYS_3(SYS_read, fd, buffer, size);

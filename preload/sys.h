@@ -164,6 +164,8 @@ int sys_getpid(void);
 int sys_readlink(const char *path, char *buffer, size_t size);
 int sys_open(const char *path, int flags, unsigned int mode);
 int sys_close(int fd);
+/* Entries of a directory (struct dirent64); 0 at its end. */
+long sys_entries(int fd, void *buffer, size_t size);
 long sys_read(int fd, void *buffer, size_t size);
 long sys_write(int fd, const void *buffer, size_t size);
 /* getrusage(RUSAGE_SELF). */

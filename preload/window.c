@@ -9,6 +9,7 @@
 #include "mem.h"
 #include "stats.h"
 #include "sys.h"
+#include "tls.h"
 
 #define SHIFT 20
 /* Of one page each, so that a small test moves them all the time. */
@@ -203,7 +204,8 @@ struct stores {
 	char *p; /* at the block's byte `start`; NULL: nowhere */
 	size_t start;
 	size_t length;
-	uint32_t end; /* only before that byte of the block: where the file ended */
+	uint32_t end;    /* only before that byte of the block: where the file ended */
+	uint32_t waited; /* the thread's major faults before it was mapped */
 };
 
 static struct stores map_block(struct window *w, const struct window_block *b)
@@ -215,17 +217,27 @@ static struct stores map_block(struct window *w, const struct window_block *b)
 
 	if (b->high == 0 || has_few_runs(b, b->high) || !guard_enable() || !guard_ready())
 		return stores;
-	stats_add(COUNT_own_calls, 3);
+	stats_add(COUNT_own_calls, 5);
 	if (kernel.stat(w->fd, &now) < 0 || now.size <= b->offset + b->low)
 		return stores;
 	stores.end = now.size - b->offset < b->high ? (uint32_t)(now.size - b->offset) : b->high;
 	if (has_few_runs(b, stores.end))
 		return stores;
+	stores.waited = (uint32_t)kernel.major_faults();
 	stores.length = (stores.end - stores.start + page - 1) / page * page;
 	p = kernel.map(NULL, stores.length, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
 		       b->offset + stores.start);
 	stores.p = sys_failed(p) ? NULL : p;
 	return stores;
+}
+
+/* A store to a page that is not in memory yet waits for it, if only for its making; that is not
+ * what reads.c wants to know of. */
+static void unmap_block(struct window *w, const struct stores *stores)
+{
+	w->calls_out++;
+	kernel.unmap(stores->p, stores->length);
+	tls.reads_waited += (uint32_t)kernel.major_faults() - stores->waited;
 }
 
 static void flush_block(struct window *w, struct window_block *b)
@@ -246,10 +258,8 @@ static void flush_block(struct window *w, struct window_block *b)
 			write_out(w, b->offset + from, b->bytes + from, end - from);
 		from = next;
 	}
-	if (stores.p != NULL) {
-		w->calls_out++;
-		kernel.unmap(stores.p, stores.length);
-	}
+	if (stores.p != NULL)
+		unmap_block(w, &stores);
 	if (to == 0)
 		return;
 	memset(b->bits + b->low / 64, 0, ((size_t)(to + 63) / 64 - b->low / 64) * 8);

@@ -51,6 +51,9 @@ static inline void scribble(FILE *fp, long from, int count)
 	fseek(fp, from, SEEK_SET);
 }
 
+/* So many are a pattern. */
+#define BUSY 160
+
 /* A stream whose pattern has shown, and something that it has written since. */
 static inline FILE *busy(const char *name, const char *mode)
 {
@@ -60,7 +63,7 @@ static inline FILE *busy(const char *name, const char *mode)
 		printf("%s: %s\n", name, strerrorname_np(errno));
 		exit(99);
 	}
-	scribble(fp, 0, 60);
+	scribble(fp, 0, BUSY);
 	return fp;
 }
 

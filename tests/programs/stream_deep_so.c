@@ -14,7 +14,7 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	own = fopen(own_name, "w+");
 	if (own != NULL)
-		scribble(own, 0, 60);
+		scribble(own, 0, BUSY);
 }
 
 __attribute__((destructor)) static void end(void)

@@ -205,7 +205,7 @@ static void fills_up_with_threads(void)
 	out = busy("out", "w+");
 	fflush(out);
 	out = freopen(path_of("out"), "w+", out);
-	scribble(out, 0, 60);
+	scribble(out, 0, BUSY);
 	wait_for_filling();
 	write_records(20, 5000);
 	fails(fseek(out, 0, SEEK_SET) != 0);

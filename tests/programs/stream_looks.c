@@ -1026,7 +1026,7 @@ static void watched(void)
 	fclose(out);
 	inotify_add_watch(watch, path_of("out"), IN_MODIFY);
 	out = fopen(path_of("out"), "r+");
-	for (int i = 0; i < 60; i++)
+	for (int i = 0; i < BUSY; i++)
 		put(out, i * 200L, "RECORD");
 	fclose(out);
 	puts(read(watch, events, sizeof(events)) > 0 ? "told" : "not told");

@@ -201,7 +201,7 @@ static void two_of_one_number(void)
 	say("read", (long)fread(bytes, 1, 10, second));
 	puts(bytes);
 	scribble(out, 300, 30);
-	scribble(second, 400, 30);
+	scribble(second, 400, BUSY);
 	fflush(second);
 	done("out");
 	fclose(second);
@@ -472,7 +472,7 @@ static void positions(void)
 	char bytes[64] = "";
 
 	out = busy("out", "w+");
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < BUSY; i++) {
 		put(out, i * 50L, "something");
 		say("fgetpos", fgetpos(out, &position));
 		fseek(out, i * 20L, SEEK_SET);
@@ -501,7 +501,7 @@ static void fixed_errno(void)
 	char bytes[200];
 
 	out = busy("out", "w+");
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < BUSY; i++) {
 		errno = 1234;
 		fseek(out, i * 100L, SEEK_SET);
 		fwrite("text", 1, 4, out);
@@ -517,7 +517,7 @@ static void fixed_errno(void)
 	say("errno", errno);
 	errno = 1234;
 	out = fopen(path_of("out"), "r");
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < BUSY; i++) {
 		fseek(out, i * 50L, SEEK_SET);
 		fread(bytes, 1, 100, out);
 	}
