@@ -390,6 +390,18 @@ static inline int made(int fd)
 	}
 #include "hooks.def"
 
+/* It may be one of this process's own descriptions, or another's of a file that is ours too. */
+int mc_pidfd_getfd(int pidfd, int target, unsigned int flags)
+{
+	int fd;
+
+	aside_share_all();
+	fd = made(NEXT(pidfd_getfd)(pidfd, target, flags));
+	if (fd >= 0)
+		aside_opened(fd);
+	return fd;
+}
+
 int mc_mq_open(const char *name, int flags, ...)
 {
 	mode_t mode = 0;

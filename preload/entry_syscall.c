@@ -109,6 +109,10 @@ static void after_descriptor_call(long number, long a, long b, long c, long answ
 	case SYS_openat2:
 		fd_opened((int)answer);
 		break;
+	case SYS_pidfd_getfd:
+		fd_forget((int)answer);
+		aside_opened((int)answer);
+		break;
 	default:
 		fd_forget((int)answer);
 		break;
@@ -397,6 +401,7 @@ static void step_before(long number, long a)
 	case SYS_fork:
 	case SYS_vfork:
 #endif
+	case SYS_pidfd_getfd:
 	case SYS_unshare:
 	case SYS_sendmsg:
 	case SYS_sendmmsg:

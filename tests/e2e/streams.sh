@@ -77,8 +77,8 @@ scenario 'messages' "$every" "$t/stream_looks" "$files" \
 	name_rename name_open name_chmod posix_semaphore system_v_semaphore system_v_message \
 	posix_message event stops pipe_to_command
 scenario 'looks' "$every" "$t/stream_looks" "$files" \
-	by_ftw by_fts by_wordexp by_setmntent by_dlopen by_received_descriptor by_dup by_name \
-	by_self_fd by_link by_stream by_mapping by_rename by_truncation by_mode by_holes \
+	by_ftw by_fts by_wordexp by_setmntent by_dlopen by_received_descriptor by_pidfd_getfd by_dup \
+	by_name by_self_fd by_link by_stream by_mapping by_rename by_truncation by_mode by_holes \
 	watched neighbours by_deep_library by_destructor
 # A core's flag in the status depends on where cores go: it is compared, not known.
 scenario 'ends' "$every" "$t/stream_ends" "$files" \

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -138,6 +139,34 @@ static void copies(void)
 	get("its origin", fd, 100);
 	close(other);
 	close(fd);
+}
+
+/* Descriptors of this process, taken by way of the process itself. */
+static int take_descriptor(bool by_number, int fd)
+{
+	int process = pidfd_open(getpid(), 0);
+	int other = by_number ? (int)syscall(SYS_pidfd_getfd, process, fd, 0)
+			      : pidfd_getfd(process, fd, 0);
+
+	close(process);
+	return other;
+}
+
+static void takes(void)
+{
+	for (int by_number = 0; by_number < 2; by_number++) {
+		int fd = fresh(O_RDONLY, 2000);
+		int other;
+
+		warm(fd, 5000);
+		other = take_descriptor(by_number, fd);
+		get("a descriptor that was taken", other, 100);
+		get("its origin", fd, 100);
+		warm(fd, 9000);
+		get("taken, its origin moved", other, 100);
+		close(other);
+		close(fd);
+	}
 }
 
 static void messages(void)
@@ -462,6 +491,7 @@ int main(int argc, char **argv)
 	close(make_file(name, 1, LENGTH));
 	moves();
 	copies();
+	takes();
 	messages();
 	children();
 	users();
