@@ -4,11 +4,11 @@
  *
  * usage: read_threads DIRECTORY MILLISECONDS
  */
+#include "map_common.h"
+
 #include <pthread.h>
 #include <sys/time.h>
 #include <time.h>
-
-#include "map_common.h"
 
 #define LENGTH 300000
 
