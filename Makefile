@@ -13,6 +13,7 @@ CFLAGS ?= -O2 -g
 SANITIZE ?=
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
+LIBEXECDIR ?= $(PREFIX)/libexec/mapfast
 MANDIR ?= $(PREFIX)/share/man
 BUILD ?= build
 
@@ -63,7 +64,8 @@ MAN_PAGES := $(wildcard preload/*.[1-8])
 
 # What the launcher and the manual pages are told of this build.
 BUILT = $(TRIPLET:$(MACHINE)-%=$(ARCH)-%), $(notdir $(firstword $(CC))) $(shell $(CC) -dumpversion)
-EXPAND = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@BUILD@|$(BUILT)|g'
+EXPAND = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' \
+	-e 's|@BUILD@|$(BUILT)|g'
 TEST_ENV = BUILD='$(abspath $(BUILD))' UNIT='$(abspath $(UNIT))' CC='$(COMPILER)' ARCH='$(ARCH)'
 
 .DELETE_ON_ERROR:
@@ -71,7 +73,7 @@ TEST_ENV = BUILD='$(abspath $(BUILD))' UNIT='$(abspath $(UNIT))' CC='$(COMPILER)
 .PHONY: all demo check check-suites fuzz mutants bench lint format install uninstall dist clean help \
 	unit-tests test-programs FORCE
 
-all: $(BUILD)/libmapcoalesce.so $(BUILD)/mapfast
+all: $(BUILD)/libmapcoalesce.so $(BUILD)/mapfast $(BUILD)/mapfast-compare
 
 # A stamp holds the words that a directory of objects was made with, and so makes it anew when they
 # change. The list of sources is among them, for the sake of those that were removed.
@@ -84,7 +86,7 @@ $(BUILD)/objs/flags $(BUILD)/test-objs/flags: FORCE
 $(UNIT)/objs/flags: FORCE
 	$(call stamp,$(COMPILER) $(CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(UNIT_CFLAGS) $(UNIT_OBJS))
 $(BUILD)/mapfast.flags: FORCE
-	$(call stamp,$(VERSION) $(LIBDIR) $(BUILT))
+	$(call stamp,$(VERSION) $(LIBDIR) $(LIBEXECDIR) $(BUILT))
 $(BUILD)/tests/flags: FORCE
 	$(call stamp,$(COMPILER))
 
@@ -112,6 +114,9 @@ $(BUILD)/libmapcoalesce.so: $(addprefix $(BUILD)/objs/,$(OBJS)) $(BUILD)/exports
 
 $(BUILD)/mapfast: preload/mapfast.in $(BUILD)/mapfast.flags
 	$(call run,SCRIPT)$(EXPAND) $< >$@ && chmod 755 $@
+
+$(BUILD)/mapfast-compare: preload/libexec/compare.c $(BUILD)/mapfast.flags
+	$(call run,CC)$(COMPILER) -std=gnu11 -Wall -Wextra -Wpedantic -Werror $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 # Tests. What they are made of is left out of `all`: it needs cmocka.
 
@@ -191,7 +196,7 @@ bench: all
 # hooks.def is a table, and not formatted. Test programs and benchmarks stand alone, and say themselves
 # that they want _GNU_SOURCE.
 LINT_C := $(wildcard preload/*.c tests/unit/*.c tests/unit/support/*.c)
-LINT_PROGRAMS := $(wildcard tests/programs/*.c tests/bench/*.c tests/diff/*.c \
+LINT_PROGRAMS := $(wildcard preload/libexec/*.c tests/programs/*.c tests/bench/*.c tests/diff/*.c \
 	tests/diff/streams/*.c)
 LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h tests/diff/streams/*.h tests/unit/support/*.h)
 LINT_FLAGS = -std=gnu11 -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' -DMC_UNIT_TEST -DMC_CHECK -Ipreload \
@@ -214,17 +219,19 @@ format:
 
 # DESTDIR is where it is put, PREFIX where it will be found. `uninstall` removes the same list.
 man = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
-INSTALLED = $(LIBDIR)/libmapcoalesce.so $(PREFIX)/bin/mapfast \
+INSTALLED = $(LIBDIR)/libmapcoalesce.so $(PREFIX)/bin/mapfast $(LIBEXECDIR)/mapfast-compare \
 	$(foreach page,$(MAN_PAGES),$(call man,$(page)))
 install: all
 	$(call run,INSTALL)install -d $(addprefix $(DESTDIR),$(sort $(dir $(INSTALLED)))) && \
 		install -m 755 $(BUILD)/libmapcoalesce.so $(DESTDIR)$(LIBDIR)/ && \
-		install -m 755 $(BUILD)/mapfast $(DESTDIR)$(PREFIX)/bin/ \
+		install -m 755 $(BUILD)/mapfast $(DESTDIR)$(PREFIX)/bin/ && \
+		install -m 755 $(BUILD)/mapfast-compare $(DESTDIR)$(LIBEXECDIR)/ \
 		$(foreach page,$(MAN_PAGES),&& $(EXPAND) $(page) >$(DESTDIR)$(call man,$(page)) \
 			&& chmod 644 $(DESTDIR)$(call man,$(page)))
 
 uninstall:
-	$(call run,REMOVE)rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	$(call run,REMOVE)rm -f $(addprefix $(DESTDIR),$(INSTALLED)); \
+		rmdir $(DESTDIR)$(LIBEXECDIR) 2>/dev/null || :
 
 dist:
 	$(call run,DIST)mkdir -p $(BUILD) && git archive --prefix=libmapcoalesce-$(VERSION)/ \

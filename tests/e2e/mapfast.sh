@@ -233,15 +233,11 @@ help_cases()
 		same "$option: 80 columns" '' "$(awk 'length > 79' "$scratch/out")"
 	done
 	for word in --stats --stats-file --modes --programs --dry-run --verbose --log --version \
-		--huge-heap \
+		--huge-heap --compare --prepare \
 		_MODES _PROGRAMS _STATS _LOG _DRY_RUN _MAX_VIEW _MAX_ADDRESS_SPACE _ALIAS _NETWORK_FS \
 		126 127; do
 		matches "--help tells of $word" "*$word*" "$(cat "$scratch/out")"
 	done
-	case $(cat "$scratch/out") in
-	*compare*) not_ok '--help keeps to what is there' 'it does not' ;;
-	*) ok '--help keeps to what is there' ;;
-	esac
 	for option in -V --version; do
 		matches "$option" "mapfast*9.8.7*$machine*$library" "$("$run" "$option" 2>&1)"
 	done
@@ -259,10 +255,14 @@ error_cases()
 	for option in -o -m -p -so --stats-file --modes --programs --log; do
 		refused "$option without a value" 2 "*option '-*[a-z]' needs a value" "$option"
 	done
-	for option in -c -c3 -sc --compare --compare=3; do
-		refused "$option is not there yet" 2 '*not implemented in this version*' \
-			"$option" true
+	for option in -c0 -c3x --compare=0 --compare= --compare=two --compare=1001 --compare=99999; do
+		refused "$option" 2 "*is no number of runs (1 to 1000)" "$option" true
 	done
+	refused '--compare without its helper' 2 '*mapfast-compare is missing' -c true
+	for option in -n --huge-heap; do
+		refused "--compare with $option" 2 '*not with --dry-run or --huge-heap' -c "$option" true
+	done
+	refused '--prepare alone' 2 '*only with --compare' --prepare=true true
 	for list in foo mmap,foo foo,mmap +foo -foo ++foo; do
 		refused "--modes=$list" 2 "mapfast: --modes: unknown mode '*foo'; allowed are mmap, read, *" \
 			--modes="$list" true
