@@ -14,6 +14,7 @@
 #include "entry.h"
 #include "entry_signal.h"
 #include "guard.h"
+#include "jump.h"
 #include "stream.h"
 #include "tls.h"
 
@@ -205,7 +206,8 @@ int mc_siginterrupt(int number, int interrupts)
 	{                                                                                          \
 		if (where->__mask_was_saved)                                                       \
 			guard_mask_changed();                                                      \
-		stream_jumped();                                                                   \
+		if (stream_is_moving())                                                            \
+			stream_jumped(jump_stack(where));                                          \
 		NEXT(name)(where, value);                                                          \
 	}
 
@@ -217,7 +219,8 @@ BODY_OF_JUMP(siglongjmp)
 int mc_setcontext(const ucontext_t *context)
 {
 	guard_mask_changed();
-	stream_jumped();
+	if (stream_is_moving())
+		stream_jumped(jump_context_stack(context));
 	return NEXT(setcontext)(context);
 }
 

@@ -269,8 +269,10 @@ static void unlock_file(const struct move *move, FILE *fp)
 		pthread_setcancelstate(move->cancel, NULL);
 }
 
-/* Whether this FILE may be moved by us. Then the stream's lock is held, and libc's perhaps. */
-static bool begin_move(struct move *move, FILE *fp, bool locks)
+/* Whether this FILE may be moved by us. Then the stream's lock is held, and libc's perhaps. Inline:
+ * it is entered in the hook's own frame. */
+static inline __attribute__((always_inline)) bool begin_move(struct move *move, FILE *fp,
+							     bool locks)
 {
 	struct stream *s = stream_find(fp);
 
@@ -325,7 +327,8 @@ static inline bool at_hand(const FILE *fp, size_t n)
 }
 
 /* What is read, of n bytes; SIZE_MAX: nothing was done, all of it is libc's. */
-static inline size_t read_moved(void *to, size_t size, size_t count, FILE *fp, bool locks)
+static inline __attribute__((always_inline)) size_t read_moved(void *to, size_t size, size_t count,
+							       FILE *fp, bool locks)
 {
 	struct move move;
 	size_t n;

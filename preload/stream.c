@@ -122,17 +122,41 @@ static uintptr_t self(void)
 	return (uintptr_t)&tls;
 }
 
+/* A handler that jumps away between the exchange of the owner and the store of the thread's own
+ * note of it has to know that, too. */
+static inline struct tls_between begin_between(struct stream *s, uintptr_t frame)
+{
+	const struct tls_between outer = tls.between;
+
+	tls.between.frame = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tls.between.stream = s;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return outer;
+}
+
+static inline void end_between(struct tls_between outer)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tls.between.stream = outer.stream;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tls.between.frame = outer.frame;
+}
+
 /* Others stay a microsecond, or as long as a window takes to write; and they may have to wait for
  * this very processor. `gives_up`: but for a millisecond or two. */
-static bool enter(struct stream *s, bool gives_up)
+static bool enter(struct stream *s, const void *frame, bool gives_up)
 {
+	const struct tls_between outer = begin_between(s, (uintptr_t)frame);
 	uintptr_t seen = 0;
 	unsigned int tries = 0;
 
 	while (!__atomic_compare_exchange_n(&s->owner, &seen, self(), false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
-		if (seen == self() || (gives_up && tries == MOST_TRIES))
+		if (seen == self() || (gives_up && tries == MOST_TRIES)) {
+			end_between(outer);
 			return false;
+		}
 		if (++tries < TRIES)
 			sys_yield();
 		else
@@ -140,36 +164,64 @@ static bool enter(struct stream *s, bool gives_up)
 		seen = 0;
 	}
 	s->outer = tls.stream;
+	s->frame = (uintptr_t)frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	tls.stream = s;
+	end_between(outer);
 	return true;
 }
 
-bool stream_enter(struct stream *s)
+bool stream_enter_at(struct stream *s, const void *frame)
 {
-	return enter(s, false);
+	return enter(s, frame, false);
 }
 
 void stream_leave(struct stream *s)
 {
+	struct tls_between outer;
+
 	if (__builtin_expect(LOAD(s->passes), 0)) {
 		STORE(s->passes, false);
 		stream_pass(s);
 	}
 	if (s->window != NULL && s->error == 0)
 		STORE(s->error, s->window->error);
+	outer = begin_between(s, s->frame);
 	tls.stream = s->outer;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
+	end_between(outer);
 }
 
-void stream_jumped(void)
+/* Whether a function's frame is over once the stack pointer is there. A handler may have a stack of
+ * its own, and jump within it. */
+static bool is_over(uintptr_t frame, uintptr_t to)
 {
-	while (tls.stream != NULL) {
+	struct sys_stack other;
+	bool frame_is_on_it = false;
+	bool to_is_on_it = false;
+
+	if (sys_alternate_stack(&other)) {
+		frame_is_on_it = frame - other.start < other.size;
+		to_is_on_it = to - other.start < other.size;
+	}
+	return frame_is_on_it == to_is_on_it ? to > frame : frame_is_on_it;
+}
+
+void stream_jumped(uintptr_t to)
+{
+	while (tls.stream != NULL && is_over(tls.stream->frame, to)) {
 		struct stream *s = tls.stream;
 
 		tls.stream = s->outer;
 		__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
+	}
+	if (tls.between.stream != NULL && is_over(tls.between.frame, to)) {
+		struct stream *s = tls.between.stream;
+
+		tls.between.stream = NULL;
+		if (LOAD(s->owner) == self())
+			__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
 	}
 }
 
@@ -547,7 +599,7 @@ static void tell(struct stream *s, enum aside_why why)
 	if (LOAD(s->state) == STREAM_NONE || LOAD(s->state) == STREAM_PASSED ||
 	    (why <= ASIDE_SEEN && !LOAD(s->pending)))
 		return;
-	if (!enter(s, tls.stream != NULL)) {
+	if (!enter(s, __builtin_frame_address(0), tls.stream != NULL)) {
 		if (why > ASIDE_SEEN)
 			STORE(s->passes, true);
 		return;

@@ -105,6 +105,7 @@ struct stream {
 	int fd;
 	uintptr_t owner;      /* the thread that has entered it: its &tls; 0: none. Atomic */
 	struct stream *outer; /* what that thread had entered before, and a handler interrupted */
+	uintptr_t frame;      /* of the function that has entered it */
 	bool passes;          /* its owner has to make it pass for good when it leaves */
 	int error;            /* of bytes that the window has lost; reported once */
 	uint64_t pages_read;  /* while watched: a bit for each that 64 pages share … */
@@ -131,10 +132,21 @@ bool stream_has(int fd);
 struct stream *stream_find(FILE *fp);
 
 /* Becomes the stream's owner, unless this thread is that already (then false: forward). */
-bool stream_enter(struct stream *s);
+bool stream_enter_at(struct stream *s, const void *frame);
+/* In the function that leaves it again. */
+static inline __attribute__((always_inline)) bool stream_enter(struct stream *s)
+{
+	return stream_enter_at(s, __builtin_frame_address(0));
+}
 void stream_leave(struct stream *s);
-/* This thread is about to jump, perhaps out of a handler that has interrupted its moves. */
-void stream_jumped(void);
+/* Whether this thread has entered any, or is about to. */
+static inline bool stream_is_moving(void)
+{
+	return tls.stream != NULL || tls.between.stream != NULL;
+}
+/* This thread is about to jump to where its stack pointer will be that, perhaps out of a handler
+ * that has interrupted its moves. */
+void stream_jumped(uintptr_t to);
 /* In the child of a fork: other threads own nothing. */
 void stream_forked(void);
 

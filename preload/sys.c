@@ -467,6 +467,18 @@ int sys_readlink(const char *path, char *buffer, size_t size)
 	return (int)length;
 }
 
+bool sys_alternate_stack(struct sys_stack *ret_stack)
+{
+	stack_t stack;
+
+	if (sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0) < 0 ||
+	    (stack.ss_flags & SS_DISABLE))
+		return false;
+	ret_stack->start = (uintptr_t)stack.ss_sp;
+	ret_stack->size = stack.ss_size;
+	return true;
+}
+
 int sys_open(const char *path, int flags, unsigned int mode)
 {
 	return (int)SYS_4(SYS_openat, AT_FDCWD, path, flags, mode);

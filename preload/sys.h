@@ -162,6 +162,12 @@ void sys_sleep(void);
 int sys_getpid(void);
 /* readlink(2) into a string; its length, or -errno. ENAMETOOLONG if it does not fit. */
 int sys_readlink(const char *path, char *buffer, size_t size);
+/* This thread's alternate signal stack; false if it has none. */
+struct sys_stack {
+	uintptr_t start;
+	size_t size; /* bytes */
+};
+bool sys_alternate_stack(struct sys_stack *ret_stack);
 int sys_open(const char *path, int flags, unsigned int mode);
 int sys_close(int fd);
 /* Entries of a directory (struct dirent64); 0 at its end. */

@@ -9,6 +9,12 @@
 
 struct stream;
 
+/* A stream that a thread is about to enter or has just left, and in what frame; or NULL. */
+struct tls_between {
+	struct stream *stream;
+	uintptr_t frame;
+};
+
 struct tls {
 	/* This thread is a vfork child (entry_process.c): it shares our memory, but not our
 	 * descriptors, so the descriptor tables must not be touched. */
@@ -30,6 +36,7 @@ struct tls {
 	uint32_t reads_waited;
 	/* The stream that this thread has entered last (stream.h), or NULL. */
 	struct stream *stream;
+	struct tls_between between;
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -91,7 +91,8 @@ scenario 'threads' "$every" "$t/stream_threads" "$files" \
 	beside_fork forks_beside_opens one_stream one_input many_streams cancelled opened_meanwhile
 # Its timer strikes as often as the other worlds do things.
 scenario 'handlers' 'plain tiny' "$t/stream_handlers" "$files" \
-	torn leaves_others forks writes jumps writes_other_stream dies
+	torn leaves_others forks writes jumps writes_other_stream dies jumps_within \
+	jumps_on_another_stack jumps_from_another_stack
 
 # small_disk SIZE NAME CASE...: files on a file system of that size, which is empty each time.
 small_disk() {

@@ -2,6 +2,7 @@
  * A timer strikes every 50 µs. */
 #include "stream_common.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <sys/time.h>
 
@@ -12,6 +13,7 @@ static FILE *other;
 static volatile int strikes;
 static int strike_at;
 static void (*what)(void);
+static int more_flags;
 static int pipe_ends[2];
 
 static void on_timer(int number)
@@ -31,7 +33,7 @@ static void start(int first, void (*body)(void))
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = on_timer;
-	action.sa_flags = SA_RESTART;
+	action.sa_flags = SA_RESTART | more_flags;
 	what = body;
 	strikes = 0;
 	strike_at = first;
@@ -202,17 +204,18 @@ static void write_something(void)
 }
 
 /* Many messages from a handler; the file is as it would be. */
-static void writes(void)
+static void is_interrupted(void (*body)(void))
 {
 	char bytes[70000];
 	uint64_t random = 7;
+	uint64_t sum = 0;
 
 	if (pipe(pipe_ends) != 0)
 		exit(97);
 	fcntl(pipe_ends[1], F_SETFL, O_NONBLOCK);
 	fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK);
 	out = busy("out", "w+");
-	start(1, write_something);
+	start(1, body);
 	for (int i = 0; i < 60000; i++) {
 		long at;
 		size_t n;
@@ -222,18 +225,56 @@ static void writes(void)
 		n = (size_t)(random >> 20) % 3000;
 		memset(bytes, 'a' + i % 26, n);
 		fseek(out, at, SEEK_SET);
-		if (i % 7 == 3)
+		if (i % 7 == 3) {
 			n = fread(bytes, 1, n, out);
-		else
+			for (size_t k = 0; k < n; k++)
+				sum = sum * 31 + (unsigned char)bytes[k];
+		} else {
 			fwrite(bytes, 1, n, out);
+		}
 		while (read(pipe_ends[0], bytes, sizeof(bytes)) > 0)
 			;
 	}
 	stop();
 	fclose(out);
+	printf("read: %016llx\n", (unsigned long long)sum);
+	fflush(stdout);
 	say_file("in the end", "out");
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
+}
+
+static void writes(void)
+{
+	is_interrupted(write_something);
+}
+
+/* A library that the handler calls may do that: what was interrupted goes on. */
+static void jump_here(void)
+{
+	sigjmp_buf here;
+	struct stat stat_of;
+
+	if (sigsetjmp(here, strikes % 2) == 0)
+		siglongjmp(here, 1);
+	write_something();
+	if (strikes % 3 == 0)
+		stat(path_of("out"), &stat_of);
+}
+
+static void jumps_within(void)
+{
+	is_interrupted(jump_here);
+}
+
+static void jumps_on_another_stack(void)
+{
+	static char bytes[65536];
+	stack_t stack = {.ss_sp = bytes, .ss_size = sizeof(bytes)};
+
+	sigaltstack(&stack, NULL);
+	more_flags = SA_ONSTACK;
+	is_interrupted(jump_here);
 }
 
 static sigjmp_buf away;
@@ -243,7 +284,15 @@ static void jump(void)
 	siglongjmp(away, 1);
 }
 
-/* What was interrupted is left for good, others go on. */
+static void *look(void *name)
+{
+	struct stat stat_of;
+
+	stat(path_of(name), &stat_of);
+	return NULL;
+}
+
+/* What was interrupted is left for good, others go on; other threads don't wait for it. */
 static void jumps(void)
 {
 	for (int round = 0; round < 30; round++) {
@@ -270,8 +319,24 @@ static void jumps(void)
 		}
 		fclose(other);
 		say_file("other", "other");
+		if (round == 29) {
+			pthread_t thread;
+
+			pthread_create(&thread, NULL, look, name);
+			pthread_join(thread, NULL);
+		}
 		unlink(path_of(name));
 	}
+}
+
+static void jumps_from_another_stack(void)
+{
+	static char bytes[65536];
+	stack_t stack = {.ss_sp = bytes, .ss_size = sizeof(bytes)};
+
+	sigaltstack(&stack, NULL);
+	more_flags = SA_ONSTACK;
+	jumps();
 }
 
 static void append_to_log(void)
@@ -344,8 +409,16 @@ static void dies(void)
 int main(int argc, char **argv)
 {
 	static const struct a_case cases[] = {
-		CASE(torn),  CASE(leaves_others),       CASE(forks), CASE(writes),
-		CASE(jumps), CASE(writes_other_stream), CASE(dies),
+		CASE(torn),
+		CASE(leaves_others),
+		CASE(forks),
+		CASE(writes),
+		CASE(jumps),
+		CASE(writes_other_stream),
+		CASE(dies),
+		CASE(jumps_within),
+		CASE(jumps_on_another_stack),
+		CASE(jumps_from_another_stack),
 	};
 
 	return run_cases(argc, argv, cases, sizeof(cases) / sizeof(*cases));
