@@ -163,6 +163,8 @@ void stream_pass(struct stream *s);
 static inline void stream_pend(struct stream *s)
 {
 	if (!s->pending) {
+		/* Meanwhile libc and the program may have changed the file's size, unseen. */
+		s->tick = 0;
 		__atomic_store_n(&s->pending, true, __ATOMIC_RELAXED);
 		aside_pend(s->fd, 1);
 	}

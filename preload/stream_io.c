@@ -160,7 +160,7 @@ static uint64_t size_of(struct stream *s)
 	uint64_t tick = kernel.tick();
 	struct file_stat stat;
 
-	/* While nothing is pending, libc and the program may write unseen. */
+	/* While nothing is pending, libc and the program may change it unseen. */
 	if ((s->tick != tick || !s->pending) && kernel.stat(s->fd, &stat) == 0) {
 		stats_add(COUNT_own_calls, 1);
 		s->size = stat.size;

@@ -469,7 +469,7 @@ int sys_readlink(const char *path, char *buffer, size_t size)
 
 bool sys_alternate_stack(struct sys_stack *ret_stack)
 {
-	stack_t stack;
+	stack_t stack = {.ss_flags = SS_DISABLE};
 
 	if (sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0) < 0 ||
 	    (stack.ss_flags & SS_DISABLE))

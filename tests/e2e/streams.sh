@@ -69,7 +69,7 @@ scenario 'the company of stdio' "$every" "$t/stream_others" "$files" \
 	assigned_stdout assigned_stderr inlined ungot buffers buffer_changes opened_again \
 	two_of_one_number number_again address_again end_of_file wide large by_number unknown_offset \
 	read_only appending positions fixed_errno times times_of_the_last_write odd_files no_files \
-	replaced_number mixed no_stream
+	replaced_number mixed no_stream cut_by_number
 scenario 'messages' "$every" "$t/stream_looks" "$files" \
 	pipe_write pipe_close stream_of_pipe stream_of_pipe_flushed stream_of_pipe_full socket_send \
 	socket_shutdown socket_connect signal_kill signal_sigqueue signal_tgkill signal_pidfd \

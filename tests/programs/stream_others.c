@@ -769,6 +769,32 @@ static void mixed(void)
 	done("out");
 }
 
+/* What the stream knows of the file's size ends when it is cut by number. */
+static void cut_by_number(void)
+{
+	static char bytes[16000];
+
+	memset(bytes, 'c', sizeof(bytes));
+	out = busy("out", "w+");
+	for (int i = 0; i < 50; i++) {
+		fseek(out, 70000, SEEK_SET);
+		fwrite(bytes, 1, 8192, out);
+		fseek(out, 2025, SEEK_SET);
+		fwrite(bytes, 1, 12288, out);
+		if (ftruncate(fileno(out), 4160) != 0)
+			puts("not cut");
+		fseek(out, -256, SEEK_END);
+		fwrite(bytes, 1, sizeof(bytes), out);
+		fseek(out, 256, SEEK_CUR);
+		fwrite(bytes, 1, 28, out);
+		__fpurge(out);
+		printf("%d\n", getc(out));
+		clearerr(out);
+	}
+	fclose(out);
+	say_file("in the end", "out");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct a_case cases[] = {
@@ -798,6 +824,7 @@ int main(int argc, char **argv)
 		CASE(replaced_number),
 		CASE(mixed),
 		CASE(no_stream),
+		CASE(cut_by_number),
 	};
 
 	return run_cases(argc, argv, cases, sizeof(cases) / sizeof(*cases));
