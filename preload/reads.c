@@ -29,8 +29,9 @@
 #define LONGEST_PERIOD (ONE_BY_ONE + 10)
 /* How often the number of reads that pass first is doubled at most. */
 #define MOST_DOUBLINGS 16
-/* More pieces than that pass through. */
+/* So many pieces are copied at a time, and so many the kernel takes (UIO_MAXIOV). */
 #define MOST_PIECES 16
+#define MOST_PIECES_IN_ALL 1024
 
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
@@ -169,7 +170,8 @@ static bool pattern_shows(struct fd_entry *entry)
 {
 	uint8_t setbacks = LOAD(entry->setbacks);
 	uint8_t doubled = (uint8_t)(setbacks + LOAD(entry->cold));
-	uint32_t first = config.tiny ? FIRST_READS_TINY : FIRST_READS;
+	/* gold reads all files in the same way. */
+	uint32_t first = config.tiny || config_program_shares() ? FIRST_READS_TINY : FIRST_READS;
 	uint32_t small = LOAD(entry->small_reads);
 
 	if (LOAD(entry->reads_served))
@@ -397,8 +399,6 @@ static enum reason gather(struct fd_entry *entry, const struct iovec *pieces, in
 {
 	size_t total = 0;
 
-	if (count <= 0 || count > MOST_PIECES)
-		return REASON_arguments;
 	if (!pattern_shows(entry))
 		return REASON_first;
 	if (!guard_enable() || !guard_stands(kernel.tick()) || !guard_ready())
@@ -414,24 +414,75 @@ static enum reason gather(struct fd_entry *entry, const struct iovec *pieces, in
 	return REASON_none;
 }
 
-size_t reads_scatter(int fd, const struct iovec *pieces, int count, uint64_t offset)
+/* The kernel takes all pieces before it copies into any: none may be bad, and what is copied must
+ * not lie on top of them. */
+static enum reason look_over(struct fd_entry *entry, const struct iovec *pieces, int count)
+{
+	const char *first = (const char *)pieces;
+	const char *end = (const char *)(pieces + count);
+	struct iovec ours[MOST_PIECES];
+
+	for (int at = 0; at < count; at += MOST_PIECES) {
+		int part = count - at < MOST_PIECES ? count - at : MOST_PIECES;
+		size_t n;
+		enum reason reason = gather(entry, pieces + at, part, ours, &n);
+
+		for (int i = 0; reason == REASON_none && i < part; i++) {
+			const char *to = ours[i].iov_base;
+
+			if (to < end && to + ours[i].iov_len > first)
+				return REASON_arguments;
+		}
+		if (reason != REASON_none)
+			return reason;
+	}
+	return REASON_none;
+}
+
+/* Whether all were copied; else nothing is said of why, for reads_serve has. */
+static bool scatter(int fd, const struct iovec *pieces, int count, uint64_t offset,
+		    size_t *ret_done)
 {
 	struct fd_entry *entry = fd_find(fd);
-	struct iovec ours[MOST_PIECES];
-	struct bytes_request request = {.offset = offset, .pieces = ours, .count = count};
+
+	*ret_done = 0;
+	for (int at = 0; at < count; at += MOST_PIECES) {
+		struct iovec ours[MOST_PIECES];
+		struct bytes_request request = {
+			.offset = offset + *ret_done,
+			.pieces = ours,
+			.count = count - at < MOST_PIECES ? count - at : MOST_PIECES,
+		};
+
+		if (gather(entry, pieces + at, request.count, ours, &request.n) != REASON_none ||
+		    !reads_serve(fd, &request))
+			return false;
+		*ret_done += request.n;
+	}
+	return true;
+}
+
+size_t reads_scatter(int fd, const struct iovec *pieces, int count, uint64_t offset)
+{
 	enum reason reason;
+	size_t done;
 	int saved = errno;
 
 	if (!config.active)
 		return 0;
-	reason = excuse(entry);
+	reason = excuse(fd_find(fd));
+	if (reason == REASON_none && config.dry_run)
+		reason = REASON_dry_run;
+	if (reason == REASON_none && (count <= 0 || count > MOST_PIECES_IN_ALL))
+		reason = REASON_arguments;
 	if (reason == REASON_none)
-		reason = config.dry_run ? REASON_dry_run
-					: gather(entry, pieces, count, ours, &request.n);
+		reason = look_over(fd_find(fd), pieces, count);
 	errno = saved;
-	if (reason != REASON_none)
-		return pass(reason);
-	return reads_serve(fd, &request) ? request.n : 0;
+	if (reason != REASON_none) {
+		pass(reason);
+		return 0;
+	}
+	return scatter(fd, pieces, count, offset, &done) ? done : 0;
 }
 
 void reads_scattered(int fd, ssize_t answer)

@@ -65,6 +65,30 @@ static void ends(int fd)
 	result("more than there can be", pread(fd, bytes, (size_t)-1, 0));
 }
 
+/* More than are copied at a time: the kernel looks at all of them first. */
+static void many_pieces(int fd)
+{
+	static unsigned char bytes[4000];
+	static struct iovec pieces[200];
+
+	for (int round = 0; round < 40; round++) {
+		for (int i = 0; i < 100; i++)
+			pieces[i] = (struct iovec){bytes + i * 40, 10 + (size_t)i % 30};
+		memset(bytes, 0, sizeof(bytes));
+		result("a hundred pieces", preadv(fd, pieces, 100, 777));
+		say("  right bytes",
+		    bytes_are(bytes, 10, 1, 777) && bytes_are(bytes + 40, 11, 1, 787));
+		memset(bytes, 0, sizeof(bytes));
+		pieces[90].iov_len = (size_t)-5;
+		result("one of them bad", preadv(fd, pieces, 100, 777));
+		say("  nothing read", bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 0);
+		pieces[90].iov_len = 10;
+		pieces[3] = (struct iovec){&pieces[40], 16};
+		result("on top of the pieces", preadv(fd, pieces, 100, 777));
+		say("  right bytes", bytes_are(bytes + 41 * 40, 21, 1, 777 + 800));
+	}
+}
+
 static void borders(int fd)
 {
 	unsigned char *p =
@@ -246,6 +270,7 @@ int main(int argc, char **argv)
 	warm(fd);
 	ends(fd);
 	borders(fd);
+	many_pieces(fd);
 	kinds();
 	changes(fd);
 	locks();
