@@ -73,7 +73,7 @@ static void many_pieces(int fd)
 
 	for (int round = 0; round < 40; round++) {
 		for (int i = 0; i < 100; i++)
-			pieces[i] = (struct iovec){bytes + i * 40, 10 + (size_t)i % 30};
+			pieces[i] = (struct iovec){bytes + (size_t)i * 40, 10 + (size_t)i % 30};
 		memset(bytes, 0, sizeof(bytes));
 		result("a hundred pieces", preadv(fd, pieces, 100, 777));
 		say("  right bytes",
@@ -85,7 +85,7 @@ static void many_pieces(int fd)
 		pieces[90].iov_len = 10;
 		pieces[3] = (struct iovec){&pieces[40], 16};
 		result("on top of the pieces", preadv(fd, pieces, 100, 777));
-		say("  right bytes", bytes_are(bytes + 41 * 40, 21, 1, 777 + 800));
+		say("  right bytes", bytes_are(bytes + 1640, 21, 1, 777 + 800));
 	}
 }
 
