@@ -19,6 +19,8 @@
 /* So many large reads, less LARGE_ALLOWED a tick, are too many. */
 #define MOST_LARGE 64
 #define LARGE_ALLOWED 8
+/* And so many bytes are too many for a program that shares views. */
+#define GOLD_TOO_MANY ((size_t)1 << 20)
 /* After so many setbacks there is no next try. */
 #define MOST_SETBACKS 10
 /* The first copies are made one by one, each from a page that was seen to be in memory; then 2, 4 …
@@ -170,10 +172,12 @@ static bool pattern_shows(struct fd_entry *entry)
 {
 	uint8_t setbacks = LOAD(entry->setbacks);
 	uint8_t doubled = (uint8_t)(setbacks + LOAD(entry->cold));
-	/* gold reads all files in the same way. */
-	uint32_t first = config.tiny || config_program_shares() ? FIRST_READS_TINY : FIRST_READS;
+	uint32_t first = config.tiny ? FIRST_READS_TINY : FIRST_READS;
 	uint32_t small = LOAD(entry->small_reads);
 
+	/* gold reads all files in the same way, and maps pieces of them besides. */
+	if (config_program_shares())
+		first = 0;
 	if (LOAD(entry->reads_served))
 		return true;
 	if (setbacks == MOST_SETBACKS)
@@ -362,6 +366,12 @@ static enum reason excuse(const struct fd_entry *entry)
 	return entry == NULL ? REASON_untracked : REASON_none;
 }
 
+/* gold's large ones are few, of files whose region it has for its views. */
+static bool is_too_large(const struct bytes_request *request)
+{
+	return request->n >= (config_program_shares() ? GOLD_TOO_MANY : BYTES_TOO_MANY);
+}
+
 static enum reason try_slowly(int fd, const struct bytes_request *request)
 {
 	struct fd_entry *entry = fd_find(fd);
@@ -371,7 +381,7 @@ static enum reason try_slowly(int fd, const struct bytes_request *request)
 		return reason;
 	if (request->n == 0 || request->offset > (uint64_t)INT64_MAX - request->n)
 		return REASON_arguments;
-	if (request->n >= BYTES_TOO_MANY) {
+	if (is_too_large(request)) {
 		note_large(entry);
 		return REASON_large;
 	}
