@@ -90,6 +90,7 @@ static void forget_reads(struct fd_entry *entry)
 	__atomic_store_n(&entry->large_reads, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->setbacks, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->cold, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->chunks, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->reads_served, false, __ATOMIC_RELAXED);
 }
 

@@ -45,9 +45,12 @@ struct fd_entry {
 	uint64_t proof;
 	struct region_source source;
 	const struct description *description;
+	/* By what its description's chunks are found (chunk.h), or 0; a hint, as what follows. */
+	uint32_t chunks;
 	/* What reads.c knows of the pattern; hints, not exact. */
 	uint32_t small_reads; /* so many small ones in a row were passed through */
 	uint16_t large_reads; /* so many large ones, lately, while it was served */
+	uint16_t credit;      /* so many reads were saved that have not bought a chunk */
 	uint8_t setbacks;     /* how often serving it was given up */
 	uint8_t cold;         /* how often, lately, because its file was not in memory */
 	bool reads_served;    /* small ones are served */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "chunk.h"
 #include "config.h"
 #include "fd.h"
 #include "lock.h"
@@ -54,19 +55,36 @@ static inline void act_on_cancellation(void)
 		pthread_testcancel();
 }
 
-/* Budget: a clock reading, some fifty instructions more, and the copy. */
+/* What this thread has been served since it was last here is credited to this number, whatever it
+ * was of; then, whether the request is worth a copy. */
+static bool pays(struct fd_entry *entry, uint32_t file, const struct bytes_request *request)
+{
+	uint16_t saved = (uint16_t)(tls.reads_counted - tls.reads_left);
+
+	tls.reads_counted = tls.reads_left;
+	chunk_earn(&entry->credit, saved);
+	return chunk_buy(file, request->offset, bytes_after(request), &entry->credit);
+}
+
+/* Budget: a clock reading, some sixty instructions more, and the copy. */
 bool reads_serve(int fd, const struct bytes_request *request)
 {
-	const struct fd_entry *entry = fd_find(fd);
+	struct fd_entry *entry = fd_find(fd);
 	enum reason reason;
 	uint64_t proof;
+	uint32_t file;
 
 	if (entry == NULL)
 		return serve_slowly(fd, request);
+	file = LOAD(entry->chunks);
 	/* With it everything that was written before it. */
 	proof = __atomic_load_n(&entry->proof, __ATOMIC_ACQUIRE);
-	if (!fd_proof_is_of(proof, kernel.tick()) || request->n - 1 >= BYTES_TOO_MANY - 1 ||
-	    tls.reads_left == 0)
+	if (request->n - 1 >= BYTES_TOO_MANY - 1)
+		return serve_slowly(fd, request);
+	if (__builtin_expect(!chunk_has(file, request->offset, bytes_after(request)), 0) &&
+	    file != 0 && !pays(entry, file, request))
+		return pass(REASON_rare);
+	if (!fd_proof_is_of(proof, kernel.tick()) || tls.reads_left == 0)
 		return serve_slowly(fd, request);
 	if (!guard_ready())
 		return pass(REASON_guard);
@@ -140,6 +158,7 @@ static bool has_waited(struct fd_entry *entry)
 		period = 0;
 	tls.reads_period = period;
 	tls.reads_left = (uint16_t)(period <= ONE_BY_ONE ? 1 : 1U << (period - ONE_BY_ONE));
+	tls.reads_counted = tls.reads_left;
 	return waited;
 }
 
@@ -306,6 +325,12 @@ static enum reason serve(struct description *d, struct fd_entry *entry, uint64_t
 	struct region_source source;
 	enum reason reason;
 
+	if (LOAD(entry->chunks) != chunk_file(state & FD_HANDLE)) {
+		STORE(entry->chunks, chunk_file(state & FD_HANDLE));
+		STORE(entry->credit, 0);
+	}
+	if (!pays(entry, LOAD(entry->chunks), request))
+		return REASON_rare;
 	if (!guard_enable()) {
 		set_back(entry);
 		return REASON_guard;
@@ -324,6 +349,7 @@ static enum reason serve(struct description *d, struct fd_entry *entry, uint64_t
 	if (__atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) != state)
 		return REASON_descriptor;
 	STORE(entry->reads_served, true);
+	chunk_earn(&entry->credit, 1);
 	if (!fd_proof_is_of(seen, tick) || LOAD(entry->source.stamp) != source.stamp)
 		prove_for_next(entry, state, d, &source, seen, tick);
 	stats_read(request->n);

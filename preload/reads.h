@@ -12,6 +12,9 @@
  * impossible, it is given up, and twice as many small reads have to pass before the next try, until
  * there is none.
  *
+ * A part of the file that is read once is cheaper read by the kernel than mapped for it: a read is
+ * served if its chunk was read often enough (chunk.h).
+ *
  * The proof that a number still is its description is that of views: one fstat a tick, which also
  * refreshes the size. It need not be of the file as it is now (bytes.h proves that). Where the file
  * system would move the access time, one real read is let through for each proof that says so, and

@@ -47,7 +47,7 @@ static __attribute__((noinline, cold)) struct shard *choose_shard(void)
 {
 	uint32_t n = __atomic_fetch_add(&shards_used, 1, __ATOMIC_RELAXED);
 
-	tls.shard = n < OWN_SHARDS ? n + 1 : OWN_SHARDS + n % (SHARDS - OWN_SHARDS) + 1;
+	tls.shard = (uint16_t)(n < OWN_SHARDS ? n + 1 : OWN_SHARDS + n % (SHARDS - OWN_SHARDS) + 1);
 	return &shards[tls.shard - 1];
 }
 

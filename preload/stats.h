@@ -67,6 +67,7 @@
 	X(untracked)     /* a read of a descriptor not seen being made */                          \
 	X(direct)        /* a read with O_DIRECT, or of a file that may differ from its mapping */ \
 	X(cold)          /* a read of a file that is not all in memory, as it seems */             \
+	X(rare)          /* a read of what is not read often enough to be mapped for it */         \
 	X(fault)         /* a read that met a fault: truncated, I/O error, bad pointer */          \
 	X(guard)         /* the program blocks, ignores or took over SIGBUS or SIGSEGV */          \
 	X(mode)          /* the mode is off */                                                     \

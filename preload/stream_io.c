@@ -132,8 +132,8 @@ static size_t copy(struct stream *s, uint64_t offset, char *to, size_t n)
 	return request.n;
 }
 
-/* The same wherever it comes from, or the beginning of it; 0 if libc has to ask the kernel
- * itself. */
+/* The same wherever it comes from, or the beginning of it; 0 at the end of the file, or after an
+ * error: libc has to find out itself. */
 static size_t fetch(struct stream *s, uint64_t offset, char *to, size_t n)
 {
 	size_t copied;
@@ -142,11 +142,15 @@ static size_t fetch(struct stream *s, uint64_t offset, char *to, size_t n)
 	if (s->window != NULL)
 		return read_through(s, offset, to, n);
 	copied = copy(s, offset, to, n);
-	if (copied != 0 || n < BYTES_TOO_MANY)
+	if (copied != 0)
 		return copied;
 	got = kernel.read_at(s->fd, to, n, offset);
 	stats_add(COUNT_own_calls, 1);
-	return got > 0 ? (size_t)got : 0;
+	if (got <= 0)
+		return 0;
+	if ((size_t)got < n)
+		reads_ended(s->fd, offset + (uint64_t)got);
+	return (size_t)got;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -428,10 +432,12 @@ static bool seek_outside(struct stream *s, uint64_t target, bool exact)
 		return true;
 	}
 	if (s->window == NULL) {
-		if (fetch(s, start, fp->_IO_buf_base, (size_t)want) != want)
+		size_t got = fetch(s, start, fp->_IO_buf_base, (size_t)want);
+
+		if (got < before)
 			return false;
-		set_get(fp, fp->_IO_buf_base, fp->_IO_buf_base + before, fp->_IO_buf_base + want);
-		move_offset(s, start + want);
+		set_get(fp, fp->_IO_buf_base, fp->_IO_buf_base + before, fp->_IO_buf_base + got);
+		move_offset(s, start + got);
 		return true;
 	}
 	end = size_of(s);

@@ -26,13 +26,15 @@ struct tls {
 	/* Inside a test point (test_point.h; test builds only). */
 	uint8_t in_test_point;
 	/* Which shard of the statistics this thread counts in, plus one; 0 = not yet chosen. */
-	uint32_t shard;
+	uint16_t shard;
 	/* Whether this thread's mask lets through what the guard needs: GUARD_MASK_* (guard.h). */
 	uint8_t signal_mask;
 	/* After so many more reads that are served, and with what period, as a logarithm, it is
-	 * asked whether they wait for a disk; and its answer the last time (reads.c). */
+	 * asked whether they wait for a disk; its answer the last time; and how many were left when
+	 * they were last counted (reads.c). */
 	uint8_t reads_period;
 	uint16_t reads_left;
+	uint16_t reads_counted;
 	uint32_t reads_waited;
 	/* The stream that this thread has entered last (stream.h), or NULL. */
 	struct stream *stream;

@@ -27,6 +27,8 @@ served() {
 	grep -q '"read_mapped": *[1-9]' "$1"
 }
 
+# scenario NAME COMMAND...: in the worlds of $serving something must be served.
+serving='plain tiny signal reenter'
 scenario() {
 	name=$1
 	shift
@@ -39,7 +41,7 @@ scenario() {
 			case_fail "$name, $w" "exit status $?: $(tail -n 3 "$tmp/$w.out")"
 		elif ! cmp -s "$tmp/native.out" "$tmp/$w.out"; then
 			case_fail "$name, $w" "$(diff "$tmp/native.out" "$tmp/$w.out" | head -n 5)"
-		elif ! served "$tmp/$w.stats"; then
+		elif case $serving in *$w*) ! served "$tmp/$w.stats" ;; *) false ;; esac then
 			case_fail "$name, $w" "no read was served"
 		else
 			case_ok "$name, $w"
@@ -62,6 +64,30 @@ scenario 'edges and errors' "$t/read_edges" "$tmp/files"
 scenario 'a file that is cut off and grows' "$t/read_race" "$tmp/files" 20000
 scenario 'offsets' "$t/read_offset" "$tmp/files"
 scenario 'threads, numbers, handlers, children' "$t/read_threads" "$tmp/files" 1500
+
+# What is read from one end to the other, once, costs less as it is; what is read in crumbs does not.
+awk 'BEGIN { for (i = 0; i < 300000; i++) print "line", i }' >"$tmp/long"
+for how in read pread fread; do
+	for size in 200 6000 20000; do
+		name="a file once, $how, $size bytes each"
+		in_world native "$t/read_once" $how $size "$tmp/long"
+		in_world plain "$t/read_once" $how $size "$tmp/long"
+		# libc reads by its buffer.
+		case $how$size in
+		fread*) expected=no ;;
+		*200) expected=yes ;;
+		*) expected=no ;;
+		esac
+		if ! cmp -s "$tmp/native.out" "$tmp/plain.out"; then
+			case_fail "$name" "$(cat "$tmp/plain.out")"
+		elif served "$tmp/plain.stats"; then
+			check "$name" test $expected = yes
+		else
+			check "$name" test $expected = no
+		fi
+	done
+done
+rm "$tmp/long"
 
 # Files that are not in memory: no more is read from the disk than natively, or hardly.
 for order in random forward; do
@@ -144,7 +170,10 @@ tail -c 1000 f | cksum
 split -b 3000 -d f part. && cat part.* | cmp - f && echo whole
 cp f h && truncate -s 5000 h && cat h | cksum
 END
+# Hardly any of them reads a place often enough for it to be mapped.
+serving=tiny
 scenario 'shells and small tools' sh "$tmp/tools.sh" "$tmp/files"
+serving='plain tiny signal reenter'
 
 cat >"$tmp/lines.pl" <<'END'
 open my $f, '+<', $ARGV[0] or die;

@@ -1,0 +1,64 @@
+#include "chunk.h"
+
+#include "config.h"
+
+/* In reads: what mapping a chunk costs. More than the 17 in which it is read by 4 KiB, whatever
+ * they begin with. */
+#define PRICE 24
+#define MOST_CREDIT (64 * PRICE)
+
+uint16_t chunk_cells[CHUNK_CELLS];
+
+/* Programs that are known to read their files again and again: gold, which has views of them
+ * besides, and those that use libbfd. For GNU ld, with 250 archives, evidence would cost 66,000
+ * reads and 4 % of the processor time. */
+static bool is_reader(void)
+{
+	return config_program_shares() || config_program_is_bfd();
+}
+
+/* Whether the chunk is to be bought with this read. */
+static bool is_due(uint16_t *cell, uint16_t mark, uint16_t *credit)
+{
+	uint16_t value = __atomic_load_n(cell, __ATOMIC_RELAXED);
+	unsigned int count = value & CHUNK_BOUGHT;
+	uint16_t has = __atomic_load_n(credit, __ATOMIC_RELAXED);
+
+	/* Another chunk's, until now. */
+	if ((value | CHUNK_BOUGHT) != mark)
+		count = 0;
+	if (++count >= PRICE || config.tiny || is_reader())
+		return true;
+	if (has >= PRICE) {
+		__atomic_store_n(credit, (uint16_t)(has - PRICE), __ATOMIC_RELAXED);
+		return true;
+	}
+	__atomic_store_n(cell, (uint16_t)((mark & ~CHUNK_BOUGHT) | count), __ATOMIC_RELAXED);
+	return false;
+}
+
+bool chunk_buy(uint32_t file, uint64_t first, uint64_t last, uint16_t *credit)
+{
+	bool all = true;
+
+	for (uint64_t i = first >> CHUNK_SHIFT; i <= last >> CHUNK_SHIFT; i++) {
+		uint16_t *cell = chunk_cell(file, i);
+		uint16_t mark = chunk_mark(file, i);
+
+		if (chunk_is_bought(file, i))
+			continue;
+		if (is_due(cell, mark, credit))
+			__atomic_store_n(cell, mark, __ATOMIC_RELAXED);
+		else
+			all = false;
+	}
+	return all;
+}
+
+void chunk_earn(uint16_t *credit, unsigned int reads)
+{
+	unsigned int has = __atomic_load_n(credit, __ATOMIC_RELAXED) + reads;
+
+	__atomic_store_n(credit, (uint16_t)(has < MOST_CREDIT ? has : MOST_CREDIT),
+			 __ATOMIC_RELAXED);
+}
