@@ -18,6 +18,8 @@
 #define MOST_WINDOWS 3
 /* Fewer runs are not worth a mapping. */
 #define FEW_RUNS 16
+/* No block begins there. */
+#define NO_OFFSET UINT64_MAX
 
 static struct window *free_windows;
 static unsigned int window_count;
@@ -94,8 +96,12 @@ struct window *window_begin(int fd)
 	w->bytes_out = 0;
 	w->end_out = 0;
 	w->calls_out = 0;
-	for (unsigned int i = 0; i < w->count; i++)
+	w->open = 1;
+	for (unsigned int i = 0; i < w->count; i++) {
 		w->blocks[i].used = 0;
+		w->blocks[i].offset = NO_OFFSET;
+		w->gone[i] = NO_OFFSET;
+	}
 	return w;
 }
 
@@ -282,14 +288,28 @@ static struct window_block *find(struct window *w, uint64_t offset)
 	return NULL;
 }
 
+/* Whether the block of an offset was given up a while ago: there are too few of them then. */
+static bool comes_back(const struct window *w, uint64_t offset)
+{
+	for (unsigned int i = 0; i < w->count; i++) {
+		if (w->gone[i] == offset >> w->shift << w->shift)
+			return true;
+	}
+	return false;
+}
+
 static struct window_block *evict(struct window *w, uint64_t offset)
 {
 	struct window_block *b = &w->blocks[0];
 
-	for (unsigned int i = 1; i < w->count; i++) {
+	if (w->open < w->count && comes_back(w, offset))
+		w->open++;
+	for (unsigned int i = 1; i < w->open; i++) {
 		if (w->blocks[i].used < b->used)
 			b = &w->blocks[i];
 	}
+	if (b->used != 0)
+		w->gone[w->given_up++ % w->count] = b->offset;
 	flush_block(w, b);
 	b->offset = offset >> w->shift << w->shift;
 	return b;

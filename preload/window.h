@@ -7,6 +7,9 @@
  * sections: 216 MB of output moved one window 55,000 times, eight blocks of 1 MiB 363 times. A
  * block holds what was written and nothing else: one bit a byte says which. So what goes out is
  * what was written, and a hole stays a hole.
+ * A page of memory costs a fault when it is first used, as much as a write or two. So there is one
+ * block at first, which is all that an output needs that is written from one end to the other, and
+ * one more each time that one comes back which was given up not long ago.
  *
  * Runs of bytes are often a few bytes apart (alignment: 117,000 runs in a 216 MB output of ld.bfd).
  * A write each would be right, and slow; one write over the gaps too would overwrite what another
@@ -63,9 +66,12 @@ struct window {
 	bool storing_is_done;
 	uint64_t calls_out;
 	int fd;
-	int error;          /* the first failure's errno, or 0 */
-	unsigned int count; /* of blocks, WINDOW_BLOCKS or fewer */
-	unsigned int shift; /* their size's logarithm */
+	int error;                    /* the first failure's errno, or 0 */
+	unsigned int count;           /* of blocks, WINDOW_BLOCKS or fewer */
+	unsigned int open;            /* so many of them are used */
+	unsigned int given_up;        /* so many were */
+	uint64_t gone[WINDOW_BLOCKS]; /* what they had before, the last ones given up */
+	unsigned int shift;           /* their size's logarithm */
 	struct window *free_next;
 };
 

@@ -282,6 +282,33 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(window_reach(kept[0]), 0);
 }
 
+/* Memory that is not needed is not touched. */
+static void blocks_are_opened_when_needed(void **state)
+{
+	struct window *w = begin();
+	const uint64_t block = (uint64_t)1 << w->shift;
+	unsigned char byte = 7;
+
+	for (uint64_t at = 0; at < 5 * block; at += block / 8)
+		store(w, at, &byte, 1);
+	assert_int_equal(w->open, 1);
+	for (int i = 0; i < 3; i++) {
+		store(w, 6 * block, &byte, 1);
+		store(w, 7 * block, &byte, 1);
+	}
+	assert_int_equal(w->open, 2);
+	for (int i = 0; i < 50; i++) {
+		for (uint64_t j = 0; j < WINDOW_BLOCKS; j++)
+			store(w, (8 + j) * block, &byte, 1);
+	}
+	assert_int_equal(w->open, w->count);
+	window_flush(w);
+	window_end(w);
+	w = begin();
+	assert_int_equal(w->open, 1);
+	window_end(w);
+}
+
 int main(void)
 {
 	static const struct unit_case cases[] = {
@@ -294,6 +321,7 @@ int main(void)
 		CASE(short_writes, EXCLUSIVE_WORLDS),
 		CASE(failures_are_kept, EXCLUSIVE_WORLDS),
 		CASE(memory_is_bounded, EXCLUSIVE_WORLDS),
+		CASE(blocks_are_opened_when_needed, NORMAL),
 	};
 
 	return RUN(cases);
