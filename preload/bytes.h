@@ -48,6 +48,9 @@
  * ends. What a copy that failed has written to its destination is written again by the real call,
  * or lies behind what that one gives.
  *
+ * A region that is a pane has its margin for the page after the range (region.h). What is in
+ * another pane is looked for there, or has one made.
+ *
  * Regions of kind B serve (a private mapping shows the page cache until it is written, and a region
  * with pages that may have been is not used), and of kind A. B is what is made for reads, since it
  * is what most programs map too, and does not count as a mapping that may write.
@@ -111,6 +114,12 @@ static inline uint64_t bytes_after(const struct bytes_request *request)
 	return ((request->offset + request->n - 1) | (sys_page_size() - 1)) + 1;
 }
 
+/* Where a byte of the file is, which the region has. */
+static inline const char *bytes_at(const struct region_source *source, uint64_t offset)
+{
+	return source->base + (size_t)(offset - source->start);
+}
+
 /* Whether the region still is what it was when it was looked at; after everything that was read
  * from its addresses. */
 static inline bool bytes_stand(const struct region_source *source)
@@ -128,14 +137,14 @@ static inline enum reason bytes_copy(const struct region_source *source, uint64_
 				     const struct bytes_request *request)
 {
 	uint64_t after = bytes_after(request);
-	const char *from = source->base + (size_t)request->offset;
+	const char *from = bytes_at(source, request->offset);
 	bool copied;
 
 	if (__builtin_expect(after >= readable || request->offset > after, 0))
 		return REASON_past_end;
-	if (__builtin_expect(after >= source->extent, 0))
+	if (__builtin_expect(request->offset < source->start || after >= source->extent, 0))
 		return REASON_first;
-	if (__builtin_expect(!guard_touch(from, source->base + (size_t)after, sys_page_size()), 0))
+	if (__builtin_expect(!guard_touch(from, bytes_at(source, after), sys_page_size()), 0))
 		return REASON_fault;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	copied = __builtin_expect(request->count == 0, 1)

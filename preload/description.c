@@ -122,10 +122,8 @@ uint64_t description_new(void)
 	__atomic_store_n(&d->refused_tick, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->atime_tick, 0, __ATOMIC_RELAXED);
 	d->reason = REASON_none;
-	for (int kind = 0; kind < KIND_COUNT; kind++) {
+	for (int kind = 0; kind < KIND_COUNT; kind++)
 		__atomic_store_n(&d->layers[kind], NULL, __ATOMIC_RELAXED);
-		d->layer_count[kind] = 0;
-	}
 	__atomic_store_n(&d->policy, POLICY_UNRESOLVED, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->references, 1, __ATOMIC_RELEASE);
 	return handle_of(d);
@@ -359,10 +357,25 @@ static int look(struct description *d, int fd, struct file_stat *ret_stat)
 	return kernel.stat(fd, ret_stat);
 }
 
+/* Once a tick: whether a narrow estate is still a burden to nobody. */
+static void look_at_room(void)
+{
+	static uint64_t looked;
+	uint64_t tick = kernel.tick();
+
+	if (__atomic_exchange_n(&looked, tick, __ATOMIC_RELAXED) == tick || lock_held() ||
+	    region_has_retreated() || estate_is_affordable())
+		return;
+	log_line("the process takes half of its address space: no more regions");
+	description_retreat();
+}
+
 enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 {
 	struct file_stat stat;
 
+	if (estate_is_narrow())
+		look_at_room();
 	if (look(d, fd, &stat) < 0 || stat.device != d->device || stat.inode != d->inode)
 		return REASON_descriptor;
 	*ret_size = stat.size;
@@ -378,12 +391,60 @@ void description_add_layer(struct description *d, struct region *region)
 {
 	__atomic_store_n(&region->next, d->layers[region->kind], __ATOMIC_RELEASE);
 	__atomic_store_n(&d->layers[region->kind], region, __ATOMIC_RELEASE);
-	d->layer_count[region->kind]++;
 }
 
 unsigned int description_most_layers(void)
 {
 	return config.tiny ? 1 : MOST_LAYERS;
+}
+
+static unsigned int count_layers(const struct description *d, enum kind kind, size_t start)
+{
+	unsigned int count = 0;
+
+	for (const struct region *region = d->layers[kind]; region != NULL; region = region->next)
+		count += region->file_page == start;
+	return count;
+}
+
+/* Ends an idle region; false if there is none. */
+static bool end_oldest(void)
+{
+	struct region *region;
+
+	while ((region = region_oldest_idle()) != NULL) {
+		struct description *d = description_at(region->owner);
+		struct region **link = d == NULL ? NULL : &d->layers[region->kind];
+		struct region *next = region->next;
+
+		while (link != NULL && *link != NULL && *link != region)
+			link = &(*link)->next;
+		if (link == NULL || *link == NULL)
+			return false;
+		/* If it is claimed just now it is idle no more. */
+		if (!region_end_idle(region))
+			continue;
+		__atomic_store_n(link, next, __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
+}
+
+struct region *description_make_region(struct description *d, const struct region_request *request,
+				       enum reason *ret_reason)
+{
+	struct region *region;
+
+	if (count_layers(d, request->kind, region_start(request->page)) >=
+	    description_most_layers()) {
+		*ret_reason = REASON_layers;
+		return NULL;
+	}
+	do
+		region = region_create(request, ret_reason);
+	while (region == NULL && *ret_reason == REASON_address_space && estate_is_narrow() &&
+	       end_oldest());
+	return region;
 }
 
 unsigned int description_end_idle(struct description *d, int kind)
@@ -401,7 +462,6 @@ unsigned int description_end_idle(struct description *d, int kind)
 		}
 		/* A claimer that still stands on the record sees that it is over. */
 		__atomic_store_n(link, next, __ATOMIC_RELEASE);
-		d->layer_count[kind]--;
 		ended++;
 	}
 	return ended;
@@ -422,4 +482,30 @@ unsigned int description_relieve(void)
 	estate_take_ballast();
 	lock_drop(LOCK_VIEWS, hold);
 	return ended;
+}
+
+bool description_retreat(void)
+{
+	struct lock_hold hold;
+
+	if (region_has_retreated())
+		return false;
+	description_relieve();
+	hold = lock_take(LOCK_VIEWS);
+	region_retreat();
+	estate_shed();
+	mem_retreat();
+	lock_drop(LOCK_VIEWS, hold);
+	return true;
+}
+
+void description_narrow(uint64_t limit)
+{
+	struct lock_hold hold;
+
+	description_relieve();
+	hold = lock_take(LOCK_VIEWS);
+	estate_narrow(limit);
+	mem_retreat();
+	lock_drop(LOCK_VIEWS, hold);
 }

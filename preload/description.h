@@ -63,14 +63,13 @@ struct description {
 	int first_fd;
 	bool moves_atime; /* on a file system mounted relatime */
 	bool tmpfs;
-	uint8_t layer_count[KIND_COUNT];
 	int32_t references;
 	int fd; /* a number that was this description's when last used; to be proved */
 	uint32_t index;
 	uint32_t free_next; /* index of the next free record */
 };
 
-/* How many regions of one kind a description may have at once. */
+/* How many regions of one kind a description may have at once of the same part of its file. */
 #define MOST_LAYERS 64
 
 /* A new description with one reference, unresolved; its handle, or 0 if there is no memory. No
@@ -98,10 +97,17 @@ enum reason description_prove(struct description *d, int fd, uint64_t *ret_size)
 /* From now on no read of it is served. */
 void description_refuse_reads(struct description *d);
 
+/* Makes a region for the request, one more layer; where address space is short, idle ones end for
+ * it if they have to. NULL and the reason if that can't be. It is in no list yet. Caller holds
+ * LOCK_VIEWS. */
+struct region *description_make_region(struct description *d, const struct region_request *request,
+				       enum reason *ret_reason);
+
 /* Adds a region in front of a kind's layers. Caller holds LOCK_VIEWS. */
 void description_add_layer(struct description *d, struct region *region);
 
-/* How many regions of one kind a description may have, in this configuration. */
+/* How many regions of one kind and one part of its file a description may have, in this
+ * configuration. */
 unsigned int description_most_layers(void);
 
 /* Ends the regions of one kind that have no view. Caller holds LOCK_VIEWS. */
@@ -110,5 +116,11 @@ unsigned int description_end_idle(struct description *d, int kind);
 /* Ends all regions that have no view, whosever they are, to make room at the mapping limit or in
  * the address space; returns how many. */
 unsigned int description_relieve(void);
+
+/* Address space has become scarce, or dear (mlockall): gives back what is not used, ends what is
+ * idle, and makes no new regions from now on. False if that was done before. */
+bool description_retreat(void);
+/* There is a limit on it from now on: the same, but for a narrow estate. */
+void description_narrow(uint64_t limit);
 
 #endif

@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "aside.h"
 #include "config.h"
+#include "description.h"
 #include "entry.h"
 #include "estate.h"
 #include "log.h"
@@ -555,7 +556,7 @@ int mc_mlockall(int flags)
 	/* The reserved part would count against RLIMIT_MEMLOCK; and a region that is mapped from
 	 * now on would be locked, and read, as a whole. */
 	if (config.active)
-		view_retreat();
+		description_retreat();
 	return NEXT(mlockall)(flags);
 }
 

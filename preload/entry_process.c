@@ -24,6 +24,7 @@
 
 #include "aside.h"
 #include "config.h"
+#include "description.h"
 #include "entry.h"
 #include "entry_process.h"
 #include "fd.h"
@@ -36,7 +37,6 @@
 #include "stream.h"
 #include "sys.h"
 #include "tls.h"
-#include "view.h"
 
 /* The signals to unblock when the vfork is over; written by the outermost one only, so that
  * the child, which shares it, leaves it as it is. */
@@ -296,10 +296,13 @@ int mc_daemon(int keep_directory, int keep_streams)
 
 void process_limits(int resource, uint64_t limit)
 {
+	bool limits = config.active && !tls.vfork_child && limit != RLIM64_INFINITY;
+
 	/* The estate is address space that natively is not taken, regions of kind D are data. */
-	if (config.active && !tls.vfork_child && limit != RLIM64_INFINITY &&
-	    (resource == RLIMIT_AS || resource == RLIMIT_DATA))
-		view_retreat();
+	if (limits && resource == RLIMIT_AS)
+		description_narrow(limit);
+	else if (limits && resource == RLIMIT_DATA)
+		description_retreat();
 	/* What would be written too far has to fail when it is. */
 	if (resource == RLIMIT_FSIZE)
 		aside_share_all();

@@ -7,10 +7,18 @@
  *      files under 2 MiB, packed                         files of 2 MiB and more, 2 MiB-aligned
  *      in slots of 64 KiB, upwards                       (huge page-table entries), downwards
  *
+ * Where address space is short (a finite RLIMIT_AS, 32 bits, MAPCOALESCE_MAX_ADDRESS_SPACE) it is
+ * *narrow*: a sixteenth of the limit, 128 MiB at most, and regions are panes of files (region.h),
+ * packed. All of it counts against the limit. So it stands only while the process takes less than
+ * half of that, which is looked at once a clock tick while anything is served (malloc's mappings
+ * are not seen, nor is its failure), and goes back for good when that is over, or the kernel has
+ * said ENOMEM. A limit that is set later makes a wide estate narrow: the first part is kept.
+ *
  * Invariants:
- * - Every address of the estate is mapped at every moment: a region is released by putting
- *   PROT_NONE in its place with MAP_FIXED, never by munmap, or the kernel would place foreign
- *   mappings in the hole.
+ * - Every address of the estate that was not shed is mapped at every moment: a region is released
+ *   by putting PROT_NONE in its place with MAP_FIXED, never by munmap, or the kernel would place
+ *   foreign mappings in the hole.
+ * - What was shed is the kernel's, for good. Whatever lies there is none of our business.
  * - A region fills its slots, the slack past the end of its file included, so that R regions that
  *   lie side by side cost R + 1 mappings.
  * - Address space is handed out in slots; a slot belongs to one region or to none.
@@ -40,15 +48,22 @@ struct estate {
 	size_t bytes;
 	unsigned int page_shift;
 	unsigned int slot_shift;
-	/* Shed by mlockall: these slots are no longer ours, nor mapped by us. */
-	size_t shed_first;
-	size_t shed_end;
+	bool narrow; /* atomic */
 };
 
 extern struct estate estate;
 
 /* Reserves it; true if it stands, now or from before. Caller holds LOCK_VIEWS. */
 bool estate_reserve(void);
+
+static inline bool estate_is_narrow(void)
+{
+	return __atomic_load_n(&estate.narrow, __ATOMIC_RELAXED);
+}
+
+/* Whether the process takes so little of what it may that the estate is no burden. Three system
+ * calls, if there is a limit. */
+bool estate_is_affordable(void);
 
 /* Whether any byte of [addr, addr + length) is inside; false before it is reserved. */
 static inline bool estate_touches(const void *addr, size_t length)
@@ -110,8 +125,12 @@ struct region *estate_owner(size_t page);
 /* Says so; index 0 for none. The pages are whole slots. Caller holds LOCK_VIEWS. */
 void pages_set_owner(size_t first, size_t count, uint32_t index);
 
-/* Gives the free middle back to the kernel, for good. Caller holds LOCK_VIEWS. */
+/* Gives what is free back to the kernel, now and whenever more of it is, and places nothing any
+ * more. Caller holds LOCK_VIEWS. */
 void estate_shed(void);
+/* The same, but for the part that an estate has under this limit on address space; what is placed
+ * from now on is placed there. Caller holds LOCK_VIEWS. */
+void estate_narrow(uint64_t limit);
 /* Whether a page was shed. */
 bool estate_is_shed(size_t page);
 

@@ -39,7 +39,7 @@ struct fd_entry *fd_make(int fd)
 	struct fd_entry *entry = fd_find(fd);
 	unsigned int seen = __atomic_load_n(&highest, __ATOMIC_RELAXED);
 
-	if (fd < 0)
+	if ((unsigned int)fd >> LEAF_SHIFT >= FD_LEAVES)
 		return NULL;
 	while ((unsigned int)fd > seen &&
 	       !__atomic_compare_exchange_n(&highest, &seen, (unsigned int)fd, true,

@@ -14,8 +14,9 @@
  *
  * `seen`: a small mapping of it was passed through; a second one is worth a description.
  *
- * The table has two levels, leaves of 65,536 entries that are made when first needed and never
- * given back, so there is no limit on numbers and no cost for the ones not used.
+ * The table has two levels, leaves of 1,024 entries that are made when first needed and never given
+ * back, so there is no cost for the numbers not used, in address space neither. Numbers of four
+ * million and more (fs.nr_open is one) have no entry, as if there were no memory for it.
  *
  * Synchronization: entries are atomic words. What a read's proof covers is written under LOCK_VIEWS
  * while the proof is void, and read without a lock: the proof is looked at before and after. An
@@ -76,9 +77,9 @@ uint64_t fd_void_proof(struct fd_entry *entry, uint64_t seen);
 /* Makes a void proof one of this tick, if it still is what fd_void_proof has said. */
 void fd_renew_proof(struct fd_entry *entry, uint64_t voided, uint64_t tick);
 
-/* The entry of a number; NULL if it is negative or there is no leaf. */
+/* The entry of a number; NULL if it is negative or too large, or there is no leaf. */
 static inline struct fd_entry *fd_find(int fd);
-/* The same, making the leaf; NULL if it is negative or there is no memory. */
+/* The same, making the leaf; NULL also if there is no memory. */
 struct fd_entry *fd_make(int fd);
 
 /* A hooked call made this number by name. Negative: nothing. */
@@ -100,16 +101,15 @@ bool fd_attach(struct fd_entry *entry, uint64_t seen, uint64_t handle);
  * what the entry has then. NULL if there is no memory, or the number changed hands. */
 struct description *fd_describe(struct fd_entry *entry, uint64_t *state);
 
-/* 65,536 entries each. */
-#define FD_LEAF_SHIFT 16
-#define FD_LEAVES (1U << (31 - FD_LEAF_SHIFT))
+#define FD_LEAF_SHIFT 10
+#define FD_LEAVES (1U << (22 - FD_LEAF_SHIFT))
 extern struct fd_entry *fd_leaves[FD_LEAVES] __attribute__((visibility("hidden")));
 
 static inline struct fd_entry *fd_find(int fd)
 {
 	struct fd_entry *leaf;
 
-	if (fd < 0)
+	if ((unsigned int)fd >> FD_LEAF_SHIFT >= FD_LEAVES)
 		return NULL;
 	leaf = __atomic_load_n(&fd_leaves[(unsigned int)fd >> FD_LEAF_SHIFT], __ATOMIC_ACQUIRE);
 	return leaf == NULL ? NULL : &leaf[(unsigned int)fd & ((1U << FD_LEAF_SHIFT) - 1)];

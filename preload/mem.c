@@ -22,7 +22,7 @@ static void *map_anonymous(size_t bytes, int prot)
 void mem_begin(void)
 {
 	/* Where address space is short, there is none to reserve. */
-	if (sizeof(void *) > 4 && kernel.address_limit() == UINT64_MAX)
+	if (kernel.address_limit() == UINT64_MAX)
 		range = map_anonymous(RANGE_BYTES, PROT_NONE);
 }
 

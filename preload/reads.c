@@ -217,8 +217,9 @@ bool reads_pattern(struct fd_entry *entry, size_t n)
 
 /* Makes a region for the request. Caller holds LOCK_VIEWS. */
 static enum reason make_region(struct description *d, const struct fd_entry *entry, uint64_t state,
-			       int fd)
+			       int fd, const struct bytes_request *request)
 {
+	unsigned int shift = sys_page_shift();
 	struct region_request wanted = {
 		.owner = state & FD_HANDLE,
 		.fd = fd,
@@ -226,15 +227,16 @@ static enum reason make_region(struct description *d, const struct fd_entry *ent
 		.shared = config_program_shares(),
 		.tmpfs = d->tmpfs,
 		.size = LOAD(d->readable),
+		.page = (size_t)(request->offset >> shift),
 	};
-	enum reason reason = REASON_layers;
+	enum reason reason;
 	struct region *region;
 
+	wanted.count = (size_t)(bytes_after(request) >> shift) - wanted.page + 1;
 	/* Those that are too short by now are kept for their views only. */
-	description_end_idle(d, KIND_READ_PRIVATE);
-	if (d->layer_count[KIND_READ_PRIVATE] >= description_most_layers())
-		return reason;
-	region = region_create(&wanted, &reason);
+	if (!estate_is_narrow())
+		description_end_idle(d, KIND_READ_PRIVATE);
+	region = description_make_region(d, &wanted, &reason);
 	if (region == NULL)
 		return reason;
 	/* It is of the right file only if the number meant the same before and after. */
@@ -283,7 +285,7 @@ static enum reason prepare(struct description *d, struct fd_entry *entry, uint64
 	if (reason == REASON_first) {
 		struct lock_hold hold = lock_take(LOCK_VIEWS);
 
-		reason = make_region(d, entry, state, fd);
+		reason = make_region(d, entry, state, fd, request);
 		lock_drop(LOCK_VIEWS, hold);
 		if (reason != REASON_none) {
 			set_back(entry);
@@ -307,6 +309,7 @@ static void prove_for_next(struct fd_entry *entry, uint64_t state, const struct 
 
 	if (voided != 0 && __atomic_load_n(&entry->state, __ATOMIC_SEQ_CST) == state) {
 		STORE(entry->source.base, source->base);
+		STORE(entry->source.start, source->start);
 		STORE(entry->source.extent, source->extent);
 		STORE(entry->source.region, source->region);
 		STORE(entry->source.stamp, source->stamp);

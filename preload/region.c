@@ -16,10 +16,16 @@
 static struct region *batches[BATCHES];
 static uint32_t record_count = 1; /* index 0 is nobody */
 static struct region *free_records;
-/* Address space of all regions, in pages of the estate. Synchronization: LOCK_VIEWS. */
-static size_t pages_taken;
-/* Set by region_retreat; the same. */
+/* Set by region_retreat; atomic. */
 static bool retreated;
+uint32_t region_clock;
+
+/* A pane's cell, and its margin, bytes; pages where everything is tiny. A read that is served is
+ * shorter than 64 KiB, and needs the page behind it too. */
+#define PANE_CELL ((size_t)2 << 20)
+#define PANE_MARGIN ((size_t)128 << 10)
+#define PANE_CELL_TINY 4
+#define PANE_MARGIN_TINY 2
 
 /* Files of this size and more are placed so that huge page-table entries can map them. */
 #define HUGE_FILE ((uint64_t)2 << 20)
@@ -125,12 +131,33 @@ void region_fill_hole(size_t first, size_t pages)
 	estate_take_ballast();
 }
 
-/* The bytes that a region for a file of this size should have. */
-static uint64_t extent_of(uint64_t size)
+static size_t cell_pages(void)
 {
+	return config.tiny ? PANE_CELL_TINY : PANE_CELL >> estate.page_shift;
+}
+
+size_t region_start(size_t file_page)
+{
+	return estate_is_narrow() ? file_page - file_page % cell_pages() : 0;
+}
+
+/* The bytes from its start that a region should have; 0 if the request reaches behind its pane. */
+static uint64_t extent_of(const struct region_request *request)
+{
+	uint64_t size = request->size;
 	uint64_t slack = size / 4 < MOST_SLACK ? size / 4 : MOST_SLACK;
 
-	if (config.tiny || size < HUGE_FILE)
+	if (estate_is_narrow()) {
+		size_t margin = config.tiny ? PANE_MARGIN_TINY : PANE_MARGIN >> estate.page_shift;
+		size_t start = region_start(request->page);
+		uint64_t most = (uint64_t)(cell_pages() + margin) << estate.page_shift;
+
+		if (request->page - start + request->count > cell_pages() + margin)
+			return 0;
+		size -= (uint64_t)start << estate.page_shift;
+		return size < most ? size : most;
+	}
+	if (config.tiny || size < HUGE_FILE || size > SIZE_MAX / 2)
 		return size;
 	return size + slack;
 }
@@ -140,14 +167,17 @@ static enum placement placement_of(const struct region_request *request)
 	if (request->size < HUGE_FILE || config.tiny)
 		return PLACE_PACKED;
 	/* A huge page of tmpfs reads as zeros past the end of the file. */
-	return request->tmpfs ? PLACE_INCONGRUENT : PLACE_CONGRUENT;
+	if (request->tmpfs)
+		return PLACE_INCONGRUENT;
+	return estate_is_narrow() ? PLACE_PACKED : PLACE_CONGRUENT;
 }
 
 static bool map_file(const struct region_request *request, size_t first, size_t pages)
 {
+	uint64_t start = (uint64_t)region_start(request->page) << estate.page_shift;
 	void *p = kernel.map(estate_address(first), pages << estate.page_shift,
 			     kinds[request->kind].prot, kinds[request->kind].flags | MAP_FIXED,
-			     request->fd, 0);
+			     request->fd, start);
 
 	stats_add(COUNT_own_calls, 1);
 	return !sys_failed(p);
@@ -160,7 +190,7 @@ static void publish(struct region *region, const struct region_request *request,
 	 * the new version too. */
 	__atomic_store_n(&region->first, first, __ATOMIC_RELEASE);
 	__atomic_store_n(&region->pages, pages, __ATOMIC_RELEASE);
-	__atomic_store_n(&region->file_page, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&region->file_page, region_start(request->page), __ATOMIC_RELEASE);
 	__atomic_store_n(&region->shared, request->shared, __ATOMIC_RELEASE);
 	__atomic_store_n(&region->owner, request->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&region->next, NULL, __ATOMIC_RELEASE);
@@ -172,19 +202,13 @@ static void publish(struct region *region, const struct region_request *request,
 	/* As if after many: the first claim cleans all of nothing, and so takes the stamp. */
 	__atomic_store_n(&region->cleanings, UINT32_MAX, __ATOMIC_RELAXED);
 	__atomic_store_n(&region->mostly_written, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&region->used, __atomic_add_fetch(&region_clock, 1, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
 	pages_set_owner(first, pages, region->index);
 	/* After the fields and before the state: a claimer that saw the version of the record while
 	 * it was free, and some of the old fields, finds another version now. */
 	__atomic_fetch_add(&region->version, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
-}
-
-/* Whether the limit that the user has set leaves room for that many bytes. */
-static bool limit_allows(uint64_t bytes)
-{
-	uint64_t taken = (uint64_t)pages_taken << estate.page_shift;
-
-	return config.max_address_space == 0 || bytes + taken <= config.max_address_space;
 }
 
 /* A region of kind D counts as data, and is not charged only where overcommitting is allowed. */
@@ -196,22 +220,30 @@ static bool may_overcommit(void)
 struct region *region_create(const struct region_request *request, enum reason *ret_reason)
 {
 	struct region *region;
+	uint64_t extent;
 	size_t first;
 	size_t pages;
 
-	if (retreated || !budget_allows_region()) {
-		*ret_reason = retreated ? REASON_retreat : REASON_budget;
+	if (region_has_retreated() || !budget_allows_region()) {
+		*ret_reason = region_has_retreated() ? REASON_retreat : REASON_budget;
 		return NULL;
 	}
 	if (request->kind == KIND_WRITE_PRIVATE && !may_overcommit()) {
 		*ret_reason = REASON_commit;
 		return NULL;
 	}
-	if (request->size > SIZE_MAX / 2 || !limit_allows(request->size) || !estate_reserve() ||
-	    !estate_take((size_t)extent_of(request->size), placement_of(request), &first, &pages)) {
-		*ret_reason = REASON_address_space;
+	*ret_reason = REASON_address_space;
+	if (!estate_reserve()) {
+		/* There will hardly be more. */
+		region_retreat();
 		return NULL;
 	}
+	extent = extent_of(request);
+	if (extent == 0)
+		*ret_reason = REASON_pane;
+	if (extent > SIZE_MAX / 2 ||
+	    !estate_take((size_t)extent, placement_of(request), &first, &pages))
+		return NULL;
 	region = new_record();
 	if (region == NULL || !pages_prepare(first, pages, request->shared)) {
 		if (region != NULL)
@@ -229,7 +261,6 @@ struct region *region_create(const struct region_request *request, enum reason *
 		return NULL;
 	}
 	publish(region, request, first, pages);
-	pages_taken += pages;
 	budget_regions(1);
 	stats_add(COUNT_regions_made, 1);
 	return region;
@@ -237,7 +268,12 @@ struct region *region_create(const struct region_request *request, enum reason *
 
 void region_retreat(void)
 {
-	retreated = true;
+	__atomic_store_n(&retreated, true, __ATOMIC_SEQ_CST);
+}
+
+bool region_has_retreated(void)
+{
+	return __atomic_load_n(&retreated, __ATOMIC_RELAXED);
 }
 
 static inline bool claim_pages(bool shared, size_t first, size_t count)
@@ -374,7 +410,6 @@ static void finish(struct region *region)
 		pages_set_owner(region->first, region->pages, 0);
 		estate_give(region->first, region->pages);
 	}
-	pages_taken -= region->pages;
 	budget_regions(-1);
 	free_record(region);
 }
@@ -389,6 +424,25 @@ void region_orphan(struct region *region)
 	/* A view that ends between that look and this store sees CLOSING, and waits for the lock
 	 * in region_settle. */
 	__atomic_store_n(&region->state, REGION_ORPHAN, __ATOMIC_SEQ_CST);
+}
+
+struct region *region_oldest_idle(void)
+{
+	struct region *oldest = NULL;
+	uint32_t most = 0;
+
+	for (uint32_t index = 1; index < record_count; index++) {
+		struct region *region = region_at(index);
+		/* Of unsigned numbers, so that the clock may wrap around. */
+		uint32_t age = region_clock - __atomic_load_n(&region->used, __ATOMIC_RELAXED);
+
+		if (region->state != REGION_LIVE || (oldest != NULL && age <= most) ||
+		    has_views(region))
+			continue;
+		oldest = region;
+		most = age;
+	}
+	return oldest;
 }
 
 bool region_end_idle(struct region *region)

@@ -1,6 +1,6 @@
 /*
- * Regions: one kernel mapping of a whole file, for one kind of access, in the estate; and views,
- * which are nothing but claims on a region's pages (estate.h).
+ * Regions: one kernel mapping of a whole file, or of a pane of it, for one kind of access, in the
+ * estate; and views, which are nothing but claims on a region's pages (estate.h).
  *
  *   description ── layers[kind] ──> region ──next──> region ──next──> …        newest first
  *                                     │ first, pages (estate)   │ file_page
@@ -14,6 +14,19 @@
  *   - when its last view ends, if that descriptor was closed before:
  * a lock, a lease, ETXTBSY, a busy mount, a deleted file's blocks last exactly as long as they do
  * without us.
+ *
+ * Panes. In a narrow estate a region is a pane of its file, a cell of a fixed grid and a margin
+ * that reaches into the next cell, so that small requests never cross its end:
+ *
+ *   file   |      cell 0       |      cell 1       |      cell 2       |       2 MiB each
+ *   panes  |  - - - - - - - - - - -|
+ *                              |  - - - - - - - - - - -|                 and 128 KiB more
+ *
+ * A request is served from any pane that has all of it, or has one made for the cell that it begins
+ * in; what reaches behind that one's margin is the kernel's. The panes of a file are in one list,
+ * like layers; a narrow estate has room for some sixty in all. When there is no room for another,
+ * the one that has served nothing for the longest time, counted in panes made since, ends, if it
+ * has no view (description.h).
  *
  * States:
  *   FREE ──> LIVE ──close of the last descriptor──> CLOSING ──no view──> FREE
@@ -104,14 +117,16 @@ struct region {
 	uint32_t cleanings; /* since then, of single views; atomic */
 	/* D only. Views in a row of which most had to be dropped, as far as was looked. Atomic. */
 	uint32_t mostly_written;
-	bool tmpfs; /* the file is on one */
+	bool tmpfs;    /* the file is on one */
+	uint32_t used; /* region_clock when it last served anything; atomic */
 	struct region *free_next;
 };
 
 /* Where the bytes of a region are, for those who read it without a claim (bytes.h). */
 struct region_source {
-	const char *base; /* of the file's first byte */
-	uint64_t extent;  /* bytes of the file that are mapped */
+	const char *base; /* of the file's byte at `start` */
+	uint64_t start;   /* bytes of the file from here … */
+	uint64_t extent;  /* … to here are mapped */
 	const struct region *region;
 	uint64_t stamp; /* the region's, when it was looked at */
 };
@@ -127,7 +142,13 @@ struct region_request {
 	bool shared;
 	bool tmpfs;
 	uint64_t size; /* of the file, bytes */
+	/* Pages of the file that it has to have. */
+	size_t page;
+	size_t count;
 };
+
+/* The page of the file that a region for this one begins with. */
+size_t region_start(size_t file_page);
 
 /* Maps a region; NULL and a reason if that can't be. It is in no list yet. Caller holds
  * LOCK_VIEWS. */
@@ -135,6 +156,27 @@ struct region *region_create(const struct region_request *request, enum reason *
 
 /* From now on every region_create is refused. Caller holds LOCK_VIEWS. */
 void region_retreat(void);
+/* Whether that is so. Any moment. */
+bool region_has_retreated(void);
+
+/* How many regions were made. */
+extern uint32_t region_clock;
+
+/* It has served something. */
+static inline void region_touch(struct region *region)
+{
+	uint32_t now;
+
+	if (__builtin_expect(!estate_is_narrow(), 1))
+		return;
+	now = __atomic_load_n(&region_clock, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&region->used, __ATOMIC_RELAXED) != now)
+		__atomic_store_n(&region->used, now, __ATOMIC_RELAXED);
+}
+
+/* The region without a view that has served nothing for the longest time; NULL if there is none.
+ * Caller holds LOCK_VIEWS. */
+struct region *region_oldest_idle(void);
 
 /* Claims pages [file_page, file_page + count) of the file for a view; its address, or NULL if the
  * region does not cover them, or they are in use, or the region is no longer `owner`'s. No lock,

@@ -56,6 +56,7 @@
 	X(past_end)    /* beyond the end of the file and the slack; a read in its last page */     \
 	X(layers)      /* the pages asked for are in use in every layer */                         \
 	X(address_space) /* RLIMIT_AS, or no room in the estate */                                 \
+	X(pane)          /* address space is short, and it reaches behind its pane */              \
 	X(commit)        /* kind D: RLIMIT_DATA, or vm.overcommit_memory is 2 */                   \
 	X(memory)        /* no memory for our own records */                                       \
 	X(refused)       /* the kernel refused the region */                                       \

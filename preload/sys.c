@@ -175,7 +175,31 @@ static uint64_t soft_limit(int resource)
 
 static uint64_t real_address_limit(void)
 {
-	return soft_limit(RLIMIT_AS);
+	uint64_t limit = soft_limit(RLIMIT_AS);
+
+#if UINTPTR_MAX > UINT32_MAX
+	return limit;
+#else
+	/* What a 32-bit kernel leaves. */
+	return limit < (uint64_t)3 << 30 ? limit : (uint64_t)3 << 30;
+#endif
+}
+
+static uint64_t real_address_taken(void)
+{
+	char text[32] = {0};
+	uint64_t pages = 0;
+	long length;
+	int fd = sys_open("/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
+
+	test_point();
+	if (fd < 0)
+		return UINT64_MAX / 2;
+	length = sys_read(fd, text, sizeof(text));
+	sys_close(fd);
+	for (long i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	return pages != 0 ? pages << sys_page_shift() : UINT64_MAX / 2;
 }
 
 static uint64_t real_file_limit(void)
@@ -370,6 +394,7 @@ struct kernel kernel = {
 	.tell = real_tell,
 	.status_flags = real_status_flags,
 	.address_limit = real_address_limit,
+	.address_taken = real_address_taken,
 	.data_limit = real_data_limit,
 	.file_limit = real_file_limit,
 	.overcommit = real_overcommit,

@@ -84,8 +84,12 @@ struct kernel {
 	int64_t (*tell)(int fd);
 	/* F_GETFL of fcntl(2): the access mode and status flags of the description. */
 	int (*status_flags)(int fd);
-	/* The soft limits of RLIMIT_AS and RLIMIT_DATA; RLIM_INFINITY as UINT64_MAX. */
+	/* How much address space the process may take, bytes: the soft limit of RLIMIT_AS, or what
+	 * a 32-bit machine has; UINT64_MAX if there is no end. And how much it does take;
+	 * UINT64_MAX / 2 if that can't be read. */
 	uint64_t (*address_limit)(void);
+	uint64_t (*address_taken)(void);
+	/* The soft limit of RLIMIT_DATA; RLIM_INFINITY as UINT64_MAX. */
 	uint64_t (*data_limit)(void);
 	/* The same of RLIMIT_FSIZE. */
 	uint64_t (*file_limit)(void);

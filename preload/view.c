@@ -23,9 +23,6 @@
 /* The flags that change nothing for a read-only mapping of a file. */
 #define HARMLESS_FLAGS (MAP_TYPE | MAP_NORESERVE | MAP_FILE | MAP_POPULATE)
 
-/* Set by view_retreat. */
-static bool retreated;
-
 /* What is asked for, in pages of the file. */
 struct span {
 	enum kind kind;
@@ -43,8 +40,10 @@ static inline void *claim(const struct description *d, uint64_t handle, const st
 	for (int i = 0; region != NULL && i < 2 * MOST_LAYERS; i++) {
 		void *p = region_claim(region, handle, span->page, span->count);
 
-		if (p != NULL)
+		if (p != NULL) {
+			region_touch(region);
 			return p;
+		}
 		region = __atomic_load_n(&region->next, __ATOMIC_ACQUIRE);
 	}
 	return NULL;
@@ -193,15 +192,17 @@ static void *add_layer(struct description *d, const struct fd_entry *entry, uint
 		.shared = may_share(span->kind),
 		.tmpfs = d->tmpfs,
 		.size = bytes_wanted(request, size),
+		.page = span->page,
+		.count = span->count,
 	};
 	struct region *newest = d->layers[span->kind];
 	struct region *region;
 
-	if (wanted.size == 0 || d->layer_count[span->kind] >= description_most_layers()) {
-		*ret_reason = wanted.size == 0 ? REASON_past_end : REASON_layers;
+	if (wanted.size == 0) {
+		*ret_reason = REASON_past_end;
 		return NULL;
 	}
-	region = region_create(&wanted, ret_reason);
+	region = description_make_region(d, &wanted, ret_reason);
 	if (region == NULL)
 		return NULL;
 	/* It is of the right file only if the number meant the same before and after. */
@@ -210,10 +211,12 @@ static void *add_layer(struct description *d, const struct fd_entry *entry, uint
 		*ret_reason = REASON_descriptor;
 		return NULL;
 	}
-	log_line("region %u: descriptor %d, kind %d, layer %d, %ju bytes at %zx%s", region->index,
-		 request->fd, (int)span->kind, d->layer_count[span->kind] + 1, wanted.size,
+	log_line("region %u: descriptor %d, kind %d, page %zu of %ju bytes at %zx%s", region->index,
+		 request->fd, (int)span->kind, region->file_page, wanted.size,
 		 (size_t)estate_address(region->first),
-		 newest != NULL && !covers(newest, span) ? ", the file has grown" : "");
+		 newest != NULL && newest->file_page == region->file_page && !covers(newest, span)
+			 ? ", the file has grown"
+			 : "");
 	description_add_layer(d, region);
 	return region_claim(region, wanted.owner, span->page, span->count);
 }
@@ -271,7 +274,7 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 	uint64_t state;
 	void *p = NULL;
 
-	if (tls.vfork_child || lock_held() || __atomic_load_n(&retreated, __ATOMIC_RELAXED)) {
+	if (tls.vfork_child || lock_held() || region_has_retreated()) {
 		*ret_reason = tls.vfork_child ? REASON_child
 			      : lock_held()   ? REASON_reentered
 					      : REASON_retreat;
@@ -304,28 +307,16 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 
 bool view_relieve(void)
 {
-	unsigned int ended;
+	bool ended;
 	int saved = errno;
 
 	if (!config.active || __atomic_load_n(&estate.base, __ATOMIC_ACQUIRE) == 0 ||
 	    tls.vfork_child || lock_held())
 		return false;
-	ended = description_relieve();
-	log_line("out of mappings or memory: %u idle regions ended", ended);
+	ended = description_relieve() > 0;
+	if (saved == ENOMEM && kernel.address_limit() != UINT64_MAX)
+		ended = description_retreat() || ended;
+	log_line("out of mappings or memory: %s", ended ? "idle regions ended" : "none are idle");
 	errno = saved;
-	return ended > 0;
-}
-
-void view_retreat(void)
-{
-	struct lock_hold hold;
-
-	if (__atomic_exchange_n(&retreated, true, __ATOMIC_SEQ_CST))
-		return;
-	view_relieve();
-	hold = lock_take(LOCK_VIEWS);
-	region_retreat();
-	estate_shed();
-	mem_retreat();
-	lock_drop(LOCK_VIEWS, hold);
+	return ended;
 }

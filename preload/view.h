@@ -67,12 +67,9 @@ void view_detached(void *addr);
 /* Whether no page of the range inside the estate is in a live view. */
 bool view_none(void *addr, size_t length);
 
-/* The kernel has said ENOMEM: ends what regions are idle. True if trying again makes sense. errno
- * is left alone. */
+/* The kernel has refused, by errno: ends what regions are idle and, if it was for want of memory
+ * where there is a limit on address space, gives back all that is not in use, for good. True if
+ * trying again makes sense. errno is left alone. */
 bool view_relieve(void);
-
-/* Address space has become scarce, or dear (mlockall, a limit on it): gives back what is not used,
- * ends what is idle, and makes no new regions from now on. */
-void view_retreat(void);
 
 #endif

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Mapping programs in every world: natively, preloaded, tiny, with a signal at each real call that
+# Mapping programs in every world: natively, preloaded, tiny, in tiny panes, with a signal at each real call that
 # the library makes, and with a call that re-enters it there. What they print must not differ, and
 # the library must have been at work.
 # limit: 240
@@ -18,12 +18,16 @@ in_world() {
 	native) set -- env "$@" ;;
 	plain) set -- env "LD_PRELOAD=$BUILD/libmapcoalesce.so" "$@" ;;
 	tiny) set -- env "LD_PRELOAD=$test_library" MAPCOALESCE_TINY=1 "$@" ;;
+	panes)
+		set -- env "LD_PRELOAD=$test_library" MAPCOALESCE_TINY=1 \
+			MAPCOALESCE_MAX_ADDRESS_SPACE=1M "$@"
+		;;
 	*) set -- env "LD_PRELOAD=$test_library" "MAPCOALESCE_WORLD=$world" "$@" ;;
 	esac
 	MAPCOALESCE_STATS=$tmp/$world.stats timeout -s KILL 50 "$@" >"$tmp/$world.out" 2>&1
 }
 
-worlds='plain tiny signal reenter'
+worlds='plain tiny panes signal reenter'
 scenario() {
 	name=$1
 	shift

@@ -190,7 +190,6 @@ static uint64_t with_layers(int fd, int layers)
 			description_add_layer(d, region);
 		lock_drop(LOCK_VIEWS, hold);
 		assert_ptr_equal(d->layers[KIND_READ_PRIVATE], region);
-		assert_int_equal(d->layer_count[KIND_READ_PRIVATE], i + 1);
 	}
 	return handle;
 }
@@ -226,7 +225,6 @@ static void idle_layers_can_be_ended(void **state)
 	assert_int_equal(description_relieve(), 4);
 	assert_ptr_equal(d->layers[KIND_READ_PRIVATE], used);
 	assert_null(used->next);
-	assert_int_equal(d->layer_count[KIND_READ_PRIVATE], 1);
 	assert_null(description_at(another)->layers[KIND_READ_PRIVATE]);
 	assert_int_equal(description_relieve(), 0);
 	assert_int_equal(fake_description_pages(other), 0);

@@ -52,7 +52,14 @@ static void does_without_if_it_must(void **state)
 	fake_fail_always(CALL_RESERVE, ENOMEM);
 	assert_false(estate_reserve());
 	fake_mend();
-	fake.address_limit = (uint64_t)1 << 50;
+	/* Half of what there is is taken, or would be; or nothing worth having is left. */
+	fake.address_limit = (uint64_t)1 << 30;
+	fake.address_taken = (uint64_t)(512 - 63) << 20;
+	assert_false(config.tiny ? false : estate_reserve());
+	fake.address_taken = (uint64_t)1 << 29;
+	assert_false(estate_reserve());
+	fake.address_taken = 0;
+	fake.address_limit = (uint64_t)15 << 20;
 	assert_false(estate_reserve());
 	fake.address_limit = UINT64_MAX;
 	/* No memory for the slots: the reservation is given back. */

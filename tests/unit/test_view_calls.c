@@ -594,7 +594,7 @@ static void the_shed_part_is_the_kernels(void **state)
 
 	open_file(8);
 	p = view(0, 2);
-	view_retreat();
+	description_retreat();
 	q = p + ((size_t)32 << 20);
 	assert_true(estate_is_shed(estate_page(q)));
 	assert_true(estate_touches(q, PAGE));

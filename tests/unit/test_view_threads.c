@@ -237,9 +237,9 @@ static void one_writes_while_others_map(void **state)
 int main(void)
 {
 	static const struct unit_case cases[] = {
-		CASE(descriptors_change_while_others_map, ALL_WORLDS | REAL_KERNEL),
-		CASE(regions_end_idle_while_others_map, ALL_WORLDS | REAL_KERNEL),
-		CASE(one_writes_while_others_map, ALL_WORLDS | REAL_KERNEL),
+		CASE(descriptors_change_while_others_map, ALL_WORLDS | NARROW_WORLDS | REAL_KERNEL),
+		CASE(regions_end_idle_while_others_map, ALL_WORLDS | NARROW_WORLDS | REAL_KERNEL),
+		CASE(one_writes_while_others_map, ALL_WORLDS | NARROW_WORLDS | REAL_KERNEL),
 	};
 
 	return RUN(cases);

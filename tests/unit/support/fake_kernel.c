@@ -436,6 +436,11 @@ static uint64_t fake_address_limit(void)
 	return fake.address_limit;
 }
 
+static uint64_t fake_address_taken(void)
+{
+	return fake.address_taken;
+}
+
 static uint64_t fake_data_limit(void)
 {
 	return fake.data_limit;
@@ -495,6 +500,7 @@ void fake_install(void)
 		.filesystem = fake_filesystem,
 		.status_flags = fake_status_flags,
 		.address_limit = fake_address_limit,
+		.address_taken = fake_address_taken,
 		.data_limit = fake_data_limit,
 		.overcommit = fake_overcommit,
 		.written = fake_written,
@@ -638,13 +644,22 @@ size_t fake_mapping_count(void)
 
 void fake_check(void)
 {
-	uintptr_t shed = estate.base + (estate.shed_first << estate.slot_shift);
-	uintptr_t shed_end = estate.base + (estate.shed_end << estate.slot_shift);
+	uintptr_t slot = (uintptr_t)1 << estate.slot_shift;
+	uintptr_t seen = estate.base;
 
 	if (estate.base == 0)
 		return;
-	assert_true(all_mapped(estate.base, shed));
-	assert_true(all_mapped(shed_end, estate.base + estate.bytes));
+	/* What is not mapped was shed. */
+	for (size_t i = 0; i <= mapping_count; i++) {
+		uintptr_t end = estate.base + estate.bytes;
+		uintptr_t start =
+			i < mapping_count && mappings[i].start < end ? mappings[i].start : end;
+
+		for (; seen < start; seen += slot)
+			assert_true(estate_is_shed(estate_page((void *)seen)));
+		if (i < mapping_count && mappings[i].end > seen)
+			seen = mappings[i].end;
+	}
 	for (size_t i = 0; i < mapping_count; i++) {
 		const struct fake_mapping *m = &mappings[i];
 

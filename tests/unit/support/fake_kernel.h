@@ -64,6 +64,7 @@ struct fake {
 	size_t limit; /* vm.max_map_count; 0 = none */
 	uint64_t tick;
 	uint64_t address_limit;
+	uint64_t address_taken;
 	uint64_t data_limit;
 	int overcommit;
 	/* What `written` answers, once: the first page of each run, and its length in pages; a

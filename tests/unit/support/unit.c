@@ -12,7 +12,8 @@
 #include "fake_kernel.h"
 #include "tls.h"
 
-static const char *const world_names[] = {"", ", tiny", ", shared", ", tiny shared"};
+static const char *const world_names[] = {"",         ", tiny",       ", shared", ", tiny shared",
+					  ", narrow", ", tiny narrow"};
 
 static void enter_world(unsigned int world)
 {
@@ -20,7 +21,8 @@ static void enter_world(unsigned int world)
 	config.active = true;
 	config.modes = MODE_mmap;
 	config.max_view = (size_t)64 << 20;
-	config.tiny = world == TINY || world == TINY_SHARED;
+	config.tiny = world == TINY || world == TINY_SHARED || world == TINY_NARROW;
+	config.max_address_space = world & NARROW_WORLDS ? (size_t)8 << 20 : 0;
 	config.alias = world == SHARED || world == TINY_SHARED ? ALIAS_ALWAYS : ALIAS_NEVER;
 	memset(&tls, 0, sizeof(tls));
 }

@@ -27,12 +27,15 @@ enum world {
 	TINY = 2,        /* config.tiny: two-page slots, one layer */
 	SHARED = 4,      /* config.alias = ALIAS_ALWAYS */
 	TINY_SHARED = 8, /* both */
+	NARROW = 16,     /* config.max_address_space: regions are panes */
+	TINY_NARROW = 32,
 };
 #define EXCLUSIVE_WORLDS (NORMAL | TINY)
 #define SHARED_WORLDS (SHARED | TINY_SHARED)
+#define NARROW_WORLDS (NARROW | TINY_NARROW)
 #define ALL_WORLDS (EXCLUSIVE_WORLDS | SHARED_WORLDS)
 /* Added to the worlds: the case makes real system calls; else fake_kernel.h is in place. */
-#define REAL_KERNEL 16
+#define REAL_KERNEL 64
 
 struct unit_case {
 	const char *name;
