@@ -176,6 +176,7 @@ check-suites: all
 demo: all
 	@BUILD='$(abspath $(BUILD))' examples/ld/run
 	@BUILD='$(abspath $(BUILD))' examples/gold/run
+	@echo 'More: make -C examples/maps run, and so in examples/reads and examples/gc.'
 
 # Random operations, compared (tests/diff/run), with seeds from the clock: on mappings for one half of
 # the time, on streams for the other.
@@ -197,7 +198,7 @@ bench: all
 # that they want _GNU_SOURCE.
 LINT_C := $(wildcard preload/*.c tests/unit/*.c tests/unit/support/*.c)
 LINT_PROGRAMS := $(wildcard preload/libexec/*.c tests/programs/*.c tests/bench/*.c tests/diff/*.c \
-	tests/diff/streams/*.c)
+	tests/diff/streams/*.c examples/*/*.c)
 LINT_H := $(wildcard preload/*.h preload/arch/*/*.h tests/*/*.h tests/diff/streams/*.h tests/unit/support/*.h)
 LINT_FLAGS = -std=gnu11 -D_GNU_SOURCE -DMC_VERSION='"$(VERSION)"' -DMC_UNIT_TEST -DMC_CHECK -Ipreload \
 	-Itests/unit/support

@@ -35,10 +35,13 @@ compiler() {
 	$compiler "$@"
 }
 
-# helper NAME: compiles tests/bench/NAME.c to $work/NAME.
+# helper NAME: compiles NAME.c, of tests/bench or of an example, to $work/NAME.
 helper() {
-	have "${compiler%% *}" || die "the measuring helper $1.c needs a C compiler (cc)"
-	compiler -std=gnu11 -O2 -pthread -o "$work/$1" "$root/tests/bench/$1.c" ||
+	have "${compiler%% *}" || die "$1.c needs a C compiler (cc)"
+	for helper_source in "$root/tests/bench/$1.c" "$root"/examples/*/"$1.c"; do
+		[ ! -e "$helper_source" ] || break
+	done
+	compiler -std=gnu11 -O2 -pthread -o "$work/$1" "$helper_source" -lm ||
 		die "$1.c does not compile"
 }
 

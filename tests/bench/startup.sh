@@ -36,43 +36,14 @@ if ! have g++; then
 	return 0
 fi
 rounds=$(pick 25 4)
-cat >"$work/compile.cc" <<'EOT'
-#include <algorithm>
-#include <array>
-#include <functional>
-#include <iostream>
-#include <map>
-#include <memory>
-#include <regex>
-#include <set>
-#include <string>
-#include <tuple>
-#include <unordered_map>
-#include <vector>
-
-template <int N> struct step {
-	std::map<int, std::tuple<std::string, std::array<int, N + 1>>> m;
-	int run(int x)
-	{
-		m[x] = {std::to_string(N + x), {}};
-		return step<N - 1>().run(x + (int)m.size());
-	}
-};
-template <> struct step<0> {
-	int run(int x) { return x; }
-};
-
-bool matches(const std::string &s) { return std::regex_match(s, std::regex("[a-z]+[0-9]*")); }
-
-int main(int argc, char **argv) { return step<12>().run(argc) + matches(argv[0]); }
-EOT
+source=$root/examples/gc/templates.cc
 say "compiles"
 round=0
-g++ -O1 -c -o "$work/native.o" "$work/compile.cc"
+g++ -O1 -c -o "$work/native.o" "$source"
 while [ $round -lt "$rounds" ]; do
 	round=$((round + 1))
 	for variant in $(turns $round native coalesced); do
-		set -- g++ -O1 -c -o "$work/$variant.o" "$work/compile.cc"
+		set -- g++ -O1 -c -o "$work/$variant.o" "$source"
 		[ "$variant" = native ] || set -- "$mapfast" "$@"
 		timed "$variant" "$out/startup-compile.tsv" "$@"
 	done
