@@ -191,7 +191,7 @@ mutants: all test-programs
 	@$(TEST_ENV) tests/mutants/run
 
 bench: all
-	@tests/setup bench
+	@tests/setup check bench
 	@$(TEST_ENV) tests/bench/run
 
 # hooks.def is a table, and not formatted. Test programs and benchmarks stand alone, and say themselves
@@ -249,7 +249,7 @@ help:
 		'make check-suites   test suites of other projects, under the library' \
 		'make fuzz           random operations, native against preloaded, for SECONDS=60' \
 		'make mutants        do the tests see faults that are put in?' \
-		'make bench          measure' \
+		'make bench          measure: tables and plots in build/bench, in less than 20 minutes' \
 		'make lint           format and static checks' \
 		'make format         make the sources pass the first of them' \
 		'make install        into PREFIX (/usr/local), LIBDIR (PREFIX/lib), below DESTDIR' \

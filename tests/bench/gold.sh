@@ -68,4 +68,7 @@ END
 	set -- "$out/$name.tsv" "$out/$name-peak.tsv"
 	[ ! -e "$out/$name-calls.tsv" ] || set -- "$@" "$out/$name-calls.tsv"
 	table piecemeal,whole,coalesced "$all_measures" "$@"
+	bars "$name" 'One link by ld.gold' \
+		'piecemeal=in pieces|whole=whole files|coalesced=in pieces, mapfast' \
+		'wall_s=real, s|user_s=user, s|sys_s=system, s' "$out/$name.tsv"
 }

@@ -9,12 +9,13 @@ have ld.bfd || {
 # shellcheck source=/dev/null
 . "$root/tests/bench/llvm.sh"
 helper peak
-rounds=$(pick 5 1)
+rounds=$(pick 3 1 5)
 # What mapfast --huge-heap adds.
 tunables=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216
 
-few_measures='minflt=minor page faults|maxrss_kb=memory at the peak, KB|user_s=user time, s|'\
-'cpu_s=user and system time, s|wall_s=wall time, s'
+few_measures='minflt=page faults|maxrss_kb=memory, KB|user_s=user time, s|sys_s=system time, s|wall_s=wall time, s'
+linkers='native=ld.bfd|coalesced=ld.bfd, mapfast|ld.gold=ld.gold|gold-pieces=ld.gold, pieces|'\
+'gold-pieces+mapfast=ld.gold, pieces, mapfast|ld.lld=ld.lld|mold=mold'
 
 # commas WORD...: joined by commas.
 commas() {
@@ -42,10 +43,15 @@ shared() {
 	set -- -shared --hash-style=gnu --build-id=none -z muldefs --unresolved-symbols=ignore-all \
 		-o "$output" "$crt" "$crt_begin" --whole-archive "$@" --no-whole-archive \
 		"$crt_end" "$crt_last"
+	case $linker in
 	# mold leaves its work to a child that is not waited for.
-	[ "$linker" != mold ] || set -- --no-fork "$@"
+	mold) set -- mold --no-fork "$@" ;;
+	gold-pieces) set -- ld.gold --no-map-whole-files "$@" ;;
+	gold-pieces+mapfast) set -- "$mapfast" ld.gold --no-map-whole-files "$@" ;;
+	*) set -- "$linker" "$@" ;;
+	esac
 	rm -f "$output"
-	linked "$how" "$variant" "$tsv" "$linker" "$@"
+	linked "$how" "$variant" "$tsv" "$@"
 }
 
 # relocatable HOW VARIANT TSV LINKER OUTPUT INPUT...: one object of all.
@@ -95,7 +101,8 @@ compare() {
 	done
 	[ "$(statistic lseek_virtual "$out/$name-stats.json")" -gt 0 ] ||
 		die "the library served no stream"
-	if can_count; then
+	# Under strace a link takes a minute: once, unless there is time.
+	if can_count && { $long || [ "$name" = ld ]; }; then
 		for variant in native coalesced; do
 			warm "$@"
 			"$kind" counted "$variant" "$out/$name-calls.tsv" ld.bfd "$result" "$@"
@@ -110,9 +117,10 @@ compare() {
 		table "$(commas $variants)" "$all_measures" "$@"
 		explain "$@"
 		[ -n "$others" ] || return 0
-		printf '\nBeside other linkers, natively, each as it comes:\n\n'
-		table "$(commas coalesced $others)" "$few_measures" "$out/$name.tsv"
+		printf "\nBeside other linkers, each as it comes, and gold in pieces (\`--no-map-whole-files\`); medians:\n\n"
+		medians markdown "$linkers" "$few_measures" "$out/$name.tsv"
 	}
+	bars "$name" "One link by several linkers" "$linkers" 'user_s=user, s|sys_s=system, s|wall_s=wall, s' "$out/$name.tsv"
 }
 
 # explain FILE...: what has become of the calls, and what of the time is not the kernel's.
@@ -152,14 +160,20 @@ others=
 for linker in ld.gold ld.lld mold; do
 	! have "$linker" || others="$others $linker"
 done
+! have ld.gold || others="$others gold-pieces gold-pieces+mapfast"
+variants='native coalesced'
+both='natively and with the library'
+if $long; then
+	variants='native coalesced coalesced+huge native+huge'
+	both="$both, and both with huge pages for malloc (--huge-heap)"
+fi
 cat <<END
-\`ld.bfd -shared --whole-archive\` on all of LLVM and clang: natively, with the library, and both with
-huge pages for malloc (\`--huge-heap\`). $rounds rounds, medians; ratios with their range. All outputs of
-ld.bfd are the same, byte for byte.
+\`ld.bfd -shared --whole-archive\` on all of LLVM and clang: $both.
+$rounds rounds, medians; ratios with their range. All outputs of ld.bfd are the same, byte for byte.
 
 END
 # shellcheck disable=SC2046 # no such name holds a space
-compare ld shared 'native coalesced coalesced+huge native+huge' "$others" $(archives)
+compare ld shared "$variants" "$others" $(archives)
 
 unpack
 cat <<END

@@ -176,6 +176,51 @@ table() {
 		-f "$root/tests/bench/stats.awk" -f "$root/tests/bench/table.awk" "$@"
 }
 
+# medians FORMAT VARIANTS MEASURES FILE...: variants below each other (medians.awk).
+medians() {
+	format=$1 variants=$2 measures=$3
+	shift 3
+	LC_ALL=C awk -v format="$format" -v variants="$variants" -v measures="$measures" \
+		-f "$root/tests/bench/stats.awk" -f "$root/tests/bench/medians.awk" "$@"
+}
+
+# plot NAME TITLE: gnuplot's commands from the input; draws $out/NAME.svg. about says where figures come
+# from, and the plot says so too. plot_height: 480 if not set.
+plot() {
+	have gnuplot || {
+		say "no gnuplot here: no $1.svg"
+		return 0
+	}
+	{
+		cat <<END
+set terminal svg size 860,${plot_height:-480} dynamic background 'white' font 'sans,13' name '$(echo "$1" | tr - _)'
+set output '$out/$1.svg'
+set datafile separator "\t"
+set title "$2" noenhanced
+set label 1 "$(about)" at screen 0.01,0.025 left font ',9' noenhanced
+set bmargin 5
+set key outside right top noenhanced
+set grid ytics
+END
+		cat
+	} | gnuplot
+}
+
+# bars NAME TITLE VARIANTS MEASURES FILE...: a plot of medians, one group of bars a variant.
+bars() {
+	name=$1 title=$2 data=$work/$1.data
+	shift 2
+	medians data "$@" >"$data"
+	plot "$name" "$title" <<END
+set style data histogram
+set style histogram clustered gap 1
+set style fill solid 0.8 noborder
+set yrange [0:*]
+set xtics noenhanced
+plot for [i=2:*] '$data' using i:xtic(1) title columnheader(i)
+END
+}
+
 # same REFERENCE FILE: byte for byte.
 same() {
 	cmp "$1" "$2" >&2 || die "the outputs $1 and $2 differ"

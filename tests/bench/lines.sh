@@ -4,7 +4,7 @@
 
 helper peak
 helper lines
-rounds=$(pick 25 3)
+rounds=$(pick 9 3 25)
 times=$(pick 100000 10000)
 file=$work/lines.txt
 awk 'BEGIN { for (i = 0; i < 16; i++) printf "%-63d\n", i }' >"$file"

@@ -13,12 +13,17 @@ if ! [ -e "$llvm/libclangSema.a" ] || ! [ -e "$llvm/libLLVMCodeGen.a" ]; then
 	exit 77
 fi
 
-# The archives, one a line: all, or for a quick run some large ones.
+# Some large ones of the archives, one a line.
+few_archives() {
+	for archive in LLVMCodeGen LLVMAnalysis LLVMSupport clangBasic clangLex; do
+		echo "$llvm/lib$archive.a"
+	done
+}
+
+# All of them, or for a quick run a few.
 archives() {
 	if $quick; then
-		for archive in LLVMCodeGen LLVMAnalysis LLVMSupport clangBasic clangLex; do
-			echo "$llvm/lib$archive.a"
-		done
+		few_archives
 	else
 		find "$llvm" -maxdepth 1 -name 'libclang*.a' -o -name 'libLLVM*.a' | LC_ALL=C sort |
 			grep -v -e Testing -e Exegesis -e TableGenGlobalISel -e '/libclang\.a$'

@@ -4,7 +4,7 @@
 
 helper readone
 helper peak
-rounds=$(pick 7 2)
+rounds=$(pick 5 2 7)
 file=$work/reads-file
 head -c $((64 << 20)) /dev/urandom >"$file"
 cat "$file" >/dev/null
@@ -115,7 +115,7 @@ EOT
 	done
 }
 
-program_rounds=$(pick 11 2)
+program_rounds=$(pick 5 2 11)
 if have sqlite3; then
 	rm -f "$work/reads.db"
 	rows=$(pick 150000 20000)
@@ -143,6 +143,19 @@ if have h5dump && have h5import; then
 	done
 	program h5dump h5dump "$work/reads.h5"
 fi
+if have samtools; then
+	LC_ALL=C awk -v parts="$(pick 4000 400)" -v regions="$work/reads.regions" 'BEGIN {
+		for (i = 0; i < parts; i++) {
+			print ">part" i
+			for (k = 0; k < 50; k++)
+				print substr("ACGTTGCAACCGGTTAACGTGCATTACGGCTAACGTTGCAACCGGTTAACGTGCATTACG", k % 7 + 1, 50)
+		}
+		for (i = 0; i < 5000; i++)
+			printf "part%d:%d-%d\n", i * 7919 % parts, i % 900 + 1, i % 900 + 120 >regions
+	}' >"$work/reads.fa"
+	samtools faidx "$work/reads.fa"
+	program samtools samtools faidx -r "$work/reads.regions" "$work/reads.fa"
+fi
 if have perl; then
 	awk -v n="$(pick 300000 30000)" 'BEGIN { for (; i < n; i++) print "line", i, i * 7919 }' >"$work/reads.txt"
 	# shellcheck disable=SC2016 # perl's variables
@@ -162,7 +175,7 @@ END
 show_programs wall_s 'wall time'
 
 names=
-program_rounds=$(pick 21 2)
+program_rounds=$(pick 7 2 21)
 program cat cat "$work/reads.a"
 program grep grep -c 77 "$work/reads.a"
 program md5sum md5sum "$work/reads.a"
@@ -172,6 +185,7 @@ program sort sort "$work/reads.b"
 ! have python3 || program python3 python3 -c 'import json, re, os, sys, socket, decimal, email, http.client, argparse, csv'
 if have git && git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
 	program git-log git -C "$root" log -p -n 100
+	program git-status git -C "$root" status --short
 fi
 cat <<END
 

@@ -7,7 +7,7 @@ helper peak
 say "starts of /bin/true"
 echo 'int nothing_at_all;' >"$work/empty.c"
 compiler -shared -fPIC -Wl,-z,now -o "$work/empty.so" "$work/empty.c"
-batches=$(pick 20 10)
+batches=$(pick 10 10 20)
 rounds=$(pick 100 30)
 "$work/startup" -n "$rounds" -b "$batches" "coalesced=$library" "empty=$work/empty.so" -- \
 	/bin/true >"$out/startup.tsv"
@@ -35,7 +35,7 @@ if ! have g++; then
 	say "no g++ here: no compile"
 	return 0
 fi
-rounds=$(pick 25 4)
+rounds=$(pick 6 2 25)
 source=$root/examples/gc/templates.cc
 say "compiles"
 round=0
