@@ -156,10 +156,9 @@ $(BUILD)/tests/stdiffer: $(wildcard tests/diff/streams/*.[ch]) $(DIFF_SHARED) te
 unit-tests: $(UNIT_TESTS)
 test-programs: $(addprefix $(BUILD)/tests/,$(PROGRAMS) differ stdiffer libmapcoalesce-test.so)
 
-# With SANITIZE, only the unit tests are built differently. On a foreign machine they run under qemu,
-# and no program of this system could be preloaded.
-CHECK = $(if $(SANITIZE),unit/*,$(if $(FOREIGN),unit/* symbols/*))
-RUNNER = $(patsubst %,qemu-%,$(filter-out i386,$(FOREIGN)))
+# With SANITIZE, only the unit tests are built differently. For a foreign machine they run under qemu
+# (tests/runner), and no program of this system could be preloaded.
+CHECK = $(if $(SANITIZE),unit/*,$(if $(FOREIGN),unit/* symbols/* e2e/smoke))
 check: all
 	@tests/setup check
 	@if echo 'int main(void) { return 0; }' | \
@@ -167,7 +166,7 @@ check: all
 		then goals='unit-tests test-programs'; \
 		else goals=test-programs; echo 'no cmocka$(FOREIGN:%= for %: tests/setup %): unit tests left out'; fi; \
 		$(MAKE) --no-print-directory $$goals
-	@$(TEST_ENV) RUNNER='$(RUNNER)' tests/run $(foreach test,$(or $(TESTS),$(CHECK)),'$(test)')
+	@$(TEST_ENV) RUNNER="$$($(TEST_ENV) tests/runner)" tests/run $(foreach test,$(or $(TESTS),$(CHECK)),'$(test)')
 
 check-suites: all
 	@if [ -x tests/suites/run ]; then $(TEST_ENV) tests/suites/run; \

@@ -79,37 +79,35 @@ static long answer_of(long answer)
 	answer_of(sys_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e),          \
 			   (long)(f)))
 
-static int raw_openat(int dir, const char *path, int flags, ...)
-{
-	unsigned int mode = 0;
-
-	if (open_takes_mode(flags)) {
-		va_list list;
-
-		va_start(list, flags);
-		mode = va_arg(list, unsigned int);
-		va_end(list);
+/* With 32 bits, the names without 64 do not open what is larger than 2 GiB. */
+#define OPENS(name, params, dir, more)                                                             \
+	static int name params                                                                     \
+	{                                                                                          \
+		unsigned int mode = 0;                                                             \
+                                                                                                   \
+		if (open_takes_mode(flags)) {                                                      \
+			va_list list;                                                              \
+                                                                                                   \
+			va_start(list, flags);                                                     \
+			mode = va_arg(list, unsigned int);                                         \
+			va_end(list);                                                              \
+		}                                                                                  \
+		return (int)RAW(SYS_openat, dir, path, flags | (more), mode, 0, 0);                \
 	}
-	return (int)RAW(SYS_openat, dir, path, flags, mode, 0, 0);
-}
 
-static int raw_open(const char *path, int flags, ...)
-{
-	unsigned int mode = 0;
-
-	if (open_takes_mode(flags)) {
-		va_list list;
-
-		va_start(list, flags);
-		mode = va_arg(list, unsigned int);
-		va_end(list);
-	}
-	return raw_openat(AT_FDCWD, path, flags, mode);
-}
+OPENS(raw_open, (const char *path, int flags, ...), AT_FDCWD, 0)
+OPENS(raw_open64, (const char *path, int flags, ...), AT_FDCWD, O_LARGEFILE)
+OPENS(raw_openat, (int at, const char *path, int flags, ...), at, 0)
+OPENS(raw_openat64, (int at, const char *path, int flags, ...), at, O_LARGEFILE)
 
 static int raw_creat(const char *path, mode_t mode)
 {
-	return raw_openat(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+	return raw_open(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+static int raw_creat64(const char *path, mode_t mode)
+{
+	return raw_open64(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
 static int raw_close(int fd)

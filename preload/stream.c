@@ -533,9 +533,10 @@ static bool may_combine(struct stream *s)
 	struct file_stat stat;
 	int flags = kernel.status_flags(s->fd);
 
+	/* With 32 bits, fopen without 64 gives what can't be written beyond 2 GiB. */
 	if (flags < 0 || (flags & (O_APPEND | O_DIRECT | O_DSYNC | O_SYNC)) ||
-	    kernel.file_limit() != UINT64_MAX || kernel.stat(s->fd, &stat) < 0 ||
-	    kernel.filesystem(s->fd, &filesystem) < 0)
+	    (flags & O_LARGEFILE) != O_LARGEFILE || kernel.file_limit() != UINT64_MAX ||
+	    kernel.stat(s->fd, &stat) < 0 || kernel.filesystem(s->fd, &filesystem) < 0)
 		return false;
 	s->size = stat.size;
 	s->tick = kernel.tick();

@@ -199,6 +199,11 @@ static uint64_t real_address_taken(void)
 	sys_close(fd);
 	for (long i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
 		pages = pages * 10 + (uint64_t)(text[i] - '0');
+#if UINTPTR_MAX == UINT32_MAX
+	/* That is an emulator's. */
+	if (pages << sys_page_shift() > UINT32_MAX)
+		return 0;
+#endif
 	return pages != 0 ? pages << sys_page_shift() : UINT64_MAX / 2;
 }
 

@@ -551,8 +551,46 @@ obstacle_cases()
 		skip 'musl program' "$cc -Wl,-dynamic-linker does not work here"
 	fi
 	class_cases
+	both_classes_cases
 	header_cases
 	secure_cases
+}
+
+# Where both word sizes are installed each program gets its own. (That each ld.so knows its folder is
+# Debian's way.)
+both_classes_cases()
+{
+	if [ "$machine" != x86_64-linux-gnu ] || ! $cc -m32 -shared -fPIC -o other32.so library.c 2>/dev/null; then
+		skip 'both word sizes' "$cc -m32 does not work here"
+		return
+	fi
+	mkdir -p both/bin both/lib/x86_64-linux-gnu both/lib/i386-linux-gnu
+	sed -e "s|@LIBDIR@|$scratch/both/lib/x86_64-linux-gnu|g" -e "s|@BUILD@|test build, $machine|g" \
+		"$root/preload/mapfast.in" >both/bin/mapfast
+	chmod 755 both/bin/mapfast
+	cp "$library" both/lib/x86_64-linux-gnu/
+	run=$scratch/both/bin/mapfast
+	quiet 'one word size' "$scratch/both/lib/x86_64-linux-gnu/libmapcoalesce.so" ./dynamic LD_PRELOAD
+	cp other32.so both/lib/i386-linux-gnu/libmapcoalesce.so
+	case $(LD_PRELOAD="$scratch/both/\$LIB/libmapcoalesce.so" LD_TRACE_LOADED_OBJECTS=1 /bin/sh) in
+	*"$scratch/both/lib/x86_64-linux-gnu/libmapcoalesce.so "*) ;;
+	*)
+		skip 'both word sizes' 'ld.so has other folders here'
+		run=$scratch/build/mapfast
+		return
+		;;
+	esac
+	# shellcheck disable=SC2016 # ld.so expands it
+	quiet 'both word sizes' "$scratch"'/both/$LIB/libmapcoalesce.so' ./dynamic LD_PRELOAD
+	rm -f both/loaded
+	MAPFAST_TEST_LOADED=$scratch/both/loaded "$run" ./dynamic
+	same 'both word sizes: preloaded' 'dynamic ' "$(cat both/loaded)"
+	if $cc -m32 -o program32 program.c 2>/dev/null && ./program32 >/dev/null 2>&1; then
+		# shellcheck disable=SC2016 # the same
+		quiet 'both word sizes, 32-bit program' "$scratch"'/both/$LIB/libmapcoalesce.so' \
+			./program32 LD_PRELOAD
+	fi
+	run=$scratch/build/mapfast
 }
 
 class_cases()

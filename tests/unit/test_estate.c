@@ -266,7 +266,7 @@ static void what_is_shed_is_gone(void **state)
 	assert_true(estate_take(PAGE, PLACE_PACKED, &low, &pages));
 	assert_true(estate_take(HUGE, PLACE_CONGRUENT, &high, &pages));
 	/* What was in use once is shed too. */
-	assert_true(estate_take((size_t)1 << 30, PLACE_CONGRUENT, &given, &given_pages));
+	assert_true(estate_take((size_t)1 << 26, PLACE_CONGRUENT, &given, &given_pages));
 	estate_give(given, given_pages);
 	estate_shed();
 	assert_true(estate_is_shed(given));
