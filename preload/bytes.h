@@ -70,8 +70,9 @@
 #include "stats.h"
 #include "sys.h"
 
-/* Requests of this many bytes and more are no cheaper as copies. */
-#define BYTES_TOO_MANY ((size_t)65536)
+/* Requests of this many bytes and more are hardly cheaper as copies. Those of 64 KiB, which is what
+ * htslib reads at each place of a file, are, if they come back there: it is for chunk.h to say. */
+#define BYTES_TOO_MANY (((size_t)64 << 10) + 1)
 
 struct bytes_request {
 	uint64_t offset;

@@ -35,8 +35,11 @@ static void what_is_read_once_is_not_bought(void **state)
 	for (uint64_t skew = 0; skew < PAGE; skew += 1000)
 		for (uint64_t at = skew; at < 300 * CHUNK; at += PAGE)
 			assert_false(buys(at + skew * 3000 * CHUNK, PAGE));
-	for (uint64_t at = 0; at < 300 * CHUNK; at += 4 * PAGE)
-		assert_false(buys(at + 5000 * CHUNK, 4 * (uint64_t)PAGE));
+	for (uint64_t n = 4096; n <= CHUNK; n *= 2) {
+		file = chunk_file(n);
+		for (uint64_t at = 3000; at < 300 * CHUNK; at += n)
+			assert_false(buys(at, n));
+	}
 }
 
 static void what_is_read_often_is(void **state)
@@ -51,6 +54,16 @@ static void what_is_read_often_is(void **state)
 	assert_false(buys(3 * CHUNK, 100));
 	assert_false(chunk_is_bought(file, 2));
 	assert_false(chunk_is_bought(chunk_file(12346), 1));
+}
+
+static void large_reads_count_more(void **state)
+{
+	int reads = 1;
+
+	start();
+	while (!buys(5 * CHUNK + 5000, CHUNK))
+		reads++;
+	assert_in_range(reads, 3, 8);
 }
 
 static void small_reads_in_a_row_are_worth_it(void **state)
@@ -103,6 +116,7 @@ int main(void)
 	static const struct unit_case cases[] = {
 		CASE(what_is_read_once_is_not_bought, NORMAL),
 		CASE(what_is_read_often_is, NORMAL),
+		CASE(large_reads_count_more, NORMAL),
 		CASE(small_reads_in_a_row_are_worth_it, NORMAL),
 		CASE(credit_is_limited, NORMAL),
 		CASE(neighbours_and_files_are_told_apart, NORMAL),
