@@ -9,15 +9,15 @@
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
-#include "budget.h"
+#include "advice.h"
 #include "aside.h"
+#include "budget.h"
 #include "config.h"
 #include "description.h"
 #include "entry.h"
 #include "estate.h"
 #include "log.h"
 #include "region.h"
-#include "report.h"
 #include "stats.h"
 #include "sys.h"
 #include "view.h"
@@ -62,7 +62,7 @@ static void *answer_with_view(const struct view_request *request, enum reason *r
 
 	*ret_reason = view_excuse(request);
 	if (config.dry_run)
-		*ret_reason = report_mmap(request, *ret_reason);
+		*ret_reason = advice_mmap(request, *ret_reason);
 	else if (!(config.modes & MODE_mmap))
 		*ret_reason = REASON_mode;
 	else if (*ret_reason == REASON_none)

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "advice.h"
 #include "aside.h"
 #include "config.h"
 #include "entry.h"
@@ -38,11 +39,19 @@ static inline bool served(int fd, void *to, size_t n, off64_t offset)
 	return reads_serve(fd, &request);
 }
 
+/* What a real call has answered. */
+static inline ssize_t noted(int fd, ssize_t answer)
+{
+	if (__builtin_expect(config.dry_run, 0))
+		advice_read(fd, answer);
+	return answer;
+}
+
 static inline ssize_t passed(int fd, size_t n, off64_t offset, ssize_t answer)
 {
 	if (answer >= 0 && (size_t)answer < n)
 		reads_ended(fd, (uint64_t)offset + (uint64_t)answer);
-	return answer;
+	return noted(fd, answer);
 }
 
 ssize_t mc_pread(int fd, void *to, size_t n, off_t offset)
@@ -85,7 +94,7 @@ static inline ssize_t scattered(int fd, ssize_t answer)
 {
 	if (__builtin_expect(config.active, 1))
 		reads_scattered(fd, answer);
-	return answer;
+	return noted(fd, answer);
 }
 
 ssize_t mc_preadv(int fd, const struct iovec *pieces, int count, off_t offset)
@@ -198,6 +207,8 @@ static inline void before_real(int fd, enum counter counter)
 {
 	if (config.active)
 		stats_add(counter, 1);
+	if (counter == COUNT_lseek_calls && __builtin_expect(config.dry_run, 0))
+		advice_seek(fd);
 	tell_others(fd);
 }
 
@@ -228,7 +239,7 @@ ssize_t mc_read(int fd, void *to, size_t n)
 	if (is_watched(fd))
 		return read_watched(fd, to, n, NEXT(read));
 	before_real(fd, COUNT_read_calls);
-	return NEXT(read)(fd, to, n);
+	return noted(fd, NEXT(read)(fd, to, n));
 }
 
 ssize_t mc___read(int fd, void *to, size_t n)
@@ -236,7 +247,7 @@ ssize_t mc___read(int fd, void *to, size_t n)
 	if (is_watched(fd))
 		return read_watched(fd, to, n, NEXT(__read));
 	before_real(fd, COUNT_read_calls);
-	return NEXT(__read)(fd, to, n);
+	return noted(fd, NEXT(__read)(fd, to, n));
 }
 
 static ssize_t read_with_room(int fd, void *to, size_t n)
@@ -249,7 +260,7 @@ ssize_t mc___read_chk(int fd, void *to, size_t n, size_t room)
 	if (n <= room && is_watched(fd))
 		return read_watched(fd, to, n, read_with_room);
 	before_real(fd, COUNT_read_calls);
-	return NEXT(__read_chk)(fd, to, n, room);
+	return noted(fd, NEXT(__read_chk)(fd, to, n, room));
 }
 
 static __attribute__((noinline)) ssize_t readv_watched(int fd, const struct iovec *pieces,
@@ -278,7 +289,7 @@ ssize_t mc_readv(int fd, const struct iovec *pieces, int count)
 	if (is_watched(fd))
 		return readv_watched(fd, pieces, count);
 	before_real(fd, COUNT_read_calls);
-	return NEXT(readv)(fd, pieces, count);
+	return noted(fd, NEXT(readv)(fd, pieces, count));
 }
 
 /* lseek at an offset that is ours: by ourselves, or by the kernel from where we stand. */

@@ -16,7 +16,9 @@
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 
+#include "advice.h"
 #include "aside.h"
+#include "config.h"
 #include "entry.h"
 #include "fd.h"
 #include "stream.h"
@@ -334,9 +336,13 @@ static inline __attribute__((always_inline)) size_t read_moved(void *to, size_t 
 	size_t n;
 	size_t done;
 
-	if (__builtin_mul_overflow(size, count, &n) || n == 0 || at_hand(fp, n) ||
-	    !begin_move(&move, fp, locks))
+	if (__builtin_mul_overflow(size, count, &n) || n == 0 || at_hand(fp, n))
 		return SIZE_MAX;
+	if (!begin_move(&move, fp, locks)) {
+		if (__builtin_expect(config.dry_run, 0))
+			advice_fread(fp, n);
+		return SIZE_MAX;
+	}
 	done = stream_read(move.stream, to, n);
 	if (done == n) {
 		stream_leave(move.stream);
@@ -385,9 +391,13 @@ BODY_OF_FREAD_CHK(__fread_unlocked_chk, false)
 		if (has_lost(fp))                                                                  \
 			return 0;                                                                  \
 		stream_says(fp);                                                                   \
-		if (__builtin_mul_overflow(size, count, &n) || n == 0 ||                           \
-		    !begin_move(&move, fp, locks))                                                 \
+		if (__builtin_mul_overflow(size, count, &n) || n == 0)                             \
 			return NEXT(name)(from, size, count, fp);                                  \
+		if (!begin_move(&move, fp, locks)) {                                               \
+			if (__builtin_expect(config.dry_run, 0))                                   \
+				advice_fwrite(fp, n);                                              \
+			return NEXT(name)(from, size, count, fp);                                  \
+		}                                                                                  \
 		done = count;                                                                      \
 		if (stream_write(move.stream, from, n)) {                                          \
 			stream_leave(move.stream);                                                 \
@@ -411,8 +421,11 @@ BODY_OF_FWRITE(_IO_fwrite, true)
                                                                                                    \
 		if (has_lost(fp))                                                                  \
 			return EOF;                                                                \
-		if (!begin_move(&move, fp, true))                                                  \
+		if (!begin_move(&move, fp, true)) {                                                \
+			if (__builtin_expect(config.dry_run, 0))                                   \
+				advice_fseek(fp, offset, whence);                                  \
 			return NEXT(name)(fp, offset, whence);                                     \
+		}                                                                                  \
 		if (stream_seek(move.stream, offset, whence)) {                                    \
 			stream_leave(move.stream);                                                 \
 		} else {                                                                           \

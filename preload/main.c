@@ -43,6 +43,7 @@ static void fork_child(void)
 	region_forked();
 	stream_forked();
 	stats_forked();
+	report_forked();
 }
 
 /* glibc hands argc, argv and envp to constructors. */

@@ -1,21 +1,17 @@
 /*
- * The dry run's report: for each file that was mapped, what would have become of the mappings, and
- * why not of the rest.
+ * The dry run's report (advice.h has what it is made of): the files with the most calls and the
+ * most bytes, the pattern seen in each, what would have become of its mappings, and why not of the
+ * rest; then what each mode would have saved. One text with one write(2), on stderr.
  *
- * Synchronization: LOCK_REPORT.
+ * Synchronization: none needed: made once, when the process ends.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "stats.h"
-#include "view.h"
-
-/* Takes down one mmap that could be (REASON_none) or could not be a view by its arguments; returns
- * the reason to count: REASON_dry_run for what would have been a view. */
-enum reason report_mmap(const struct view_request *request, enum reason reason);
-
-/* Writes the report on stderr, once. Nothing if this is
- * not a dry run. */
+/* Writes the report, once. Nothing if this is not a dry run. */
 void report_write(void);
+
+/* A fork's child makes its own. */
+void report_forked(void);
 
 #endif

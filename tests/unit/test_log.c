@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "config.h"
 #include "log.h"
 #include "report.h"
@@ -128,28 +129,28 @@ static void the_report_adds_up(void **state)
 
 	assert_int_equal(ftruncate(fd, 10000), 0);
 	config.dry_run = true;
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_first);
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_dry_run);
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_dry_run);
-	assert_int_equal(report_mmap(&request, REASON_protection), REASON_protection);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_first);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_dry_run);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_dry_run);
+	assert_int_equal(advice_mmap(&request, REASON_protection), REASON_protection);
 	request.offset = (uint64_t)65536 * 4;
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_past_end);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_past_end);
 	request.fd = empty;
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_empty);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_empty);
 	request.fd = -1;
-	assert_int_equal(report_mmap(&request, REASON_anonymous), REASON_anonymous);
+	assert_int_equal(advice_mmap(&request, REASON_anonymous), REASON_anonymous);
 	request.fd = 999;
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_none);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_none);
 	request.fd = fd;
 	config.modes = 0;
 	request.offset = 0;
-	assert_int_equal(report_mmap(&request, REASON_none), REASON_mode);
+	assert_int_equal(advice_mmap(&request, REASON_none), REASON_mode);
 	capture();
 	report_write();
 	report_write(); /* once */
 	release();
 	assert_non_null(strstr(text, "2 of 7 mmaps of files would have been views"));
-	assert_non_null(strstr(text, "mapped (deleted): 2 of 6 mmaps (600 bytes)"));
+	assert_non_null(strstr(text, "    2 of 6 mmaps (600 bytes)"));
 	assert_non_null(strstr(text, "protection 1"));
 	assert_non_null(strstr(text, "past_end 1"));
 	assert_non_null(strstr(text, "empty 1"));
@@ -172,7 +173,7 @@ static void many_files_are_added_up(void **state)
 
 		assert_true(fd >= 0);
 		assert_int_equal(ftruncate(fd, 1), 0);
-		report_mmap(&request, REASON_none);
+		advice_mmap(&request, REASON_none);
 		close(fd);
 	}
 	capture();
