@@ -12,9 +12,15 @@ FOREIGN := $(filter-out $(shell uname -m | sed 's/^i[3-6]86$$/i386/'),$(ARCH))
 CFLAGS ?= -O2 -g
 SANITIZE ?=
 PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
+# Where this compiler's system keeps libraries of its own machine: /usr/lib/x86_64-linux-gnu or /usr/lib.
+MULTIARCH := $(shell $(CC) $(if $(filter i386,$(ARCH)),-m32) -print-multiarch 2>/dev/null)
+LIBDIR ?= $(PREFIX)/lib$(MULTIARCH:%=/%)
+# The 32-bit library of `make both` goes beside it, where ld.so finds it as $LIB.
+LIBDIR_OTHER = $(if $(MULTIARCH),$(PREFIX)/lib/i386-linux-gnu,/nowhere)
 LIBEXECDIR ?= $(PREFIX)/libexec/mapfast
 MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 BUILD ?= build
 
 # One word a step; everything under V=1, nothing under -s.
@@ -65,15 +71,22 @@ MAN_PAGES := $(wildcard preload/*.[1-8])
 # What the launcher and the manual pages are told of this build.
 BUILT = $(TRIPLET:$(MACHINE)-%=$(ARCH)-%), $(notdir $(firstword $(CC))) $(shell $(CC) -dumpversion)
 EXPAND = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' \
-	-e 's|@BUILD@|$(BUILT)|g'
+	-e 's|@BUILD@|$(BUILT)|g' \
+	-e "s|@GLIBC@|$$($(NEEDED))|g"
+# The newest glibc that the library's symbols are from.
+NEEDED = nm -D --undefined-only $(BUILD)/libmapcoalesce.so | \
+	sed -n 's/.*@\{1,2\}GLIBC_\([0-9.]*\).*/\1/p' | sort -V | tail -n 1
 TEST_ENV = BUILD='$(abspath $(BUILD))' UNIT='$(abspath $(UNIT))' CC='$(COMPILER)' ARCH='$(ARCH)'
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo check check-suites fuzz mutants bench lint format install uninstall dist clean help \
+.PHONY: all both demo check check-suites fuzz mutants bench lint format install uninstall dist clean help \
 	unit-tests test-programs FORCE
 
 all: $(BUILD)/libmapcoalesce.so $(BUILD)/mapfast $(BUILD)/mapfast-compare
+
+both: all
+	$(MAKE) ARCH=i386 BUILD=$(BUILD)/i386 $(BUILD)/i386/libmapcoalesce.so
 
 # A stamp holds the words that a directory of objects was made with, and so makes it anew when they
 # change. The list of sources is among them, for the sake of those that were removed.
@@ -86,7 +99,7 @@ $(BUILD)/objs/flags $(BUILD)/test-objs/flags: FORCE
 $(UNIT)/objs/flags: FORCE
 	$(call stamp,$(COMPILER) $(CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(UNIT_CFLAGS) $(UNIT_OBJS))
 $(BUILD)/mapfast.flags: FORCE
-	$(call stamp,$(VERSION) $(LIBDIR) $(LIBEXECDIR) $(BUILT))
+	$(call stamp,$(VERSION) $(PREFIX) $(LIBDIR) $(LIBEXECDIR) $(BUILT))
 $(BUILD)/tests/flags: FORCE
 	$(call stamp,$(COMPILER))
 
@@ -112,7 +125,7 @@ $(BUILD)/libmapcoalesce.so: $(addprefix $(BUILD)/objs/,$(OBJS)) $(BUILD)/exports
 	$(call run,LINK)$(COMPILER) $(CFLAGS) $(LIB_LDFLAGS) $(LDFLAGS) -o $@ \
 		$(filter %.o,$^) $(LIB_LIBS)
 
-$(BUILD)/mapfast: preload/mapfast.in $(BUILD)/mapfast.flags
+$(BUILD)/mapfast: preload/mapfast.in $(BUILD)/mapfast.flags $(BUILD)/libmapcoalesce.so
 	$(call run,SCRIPT)$(EXPAND) $< >$@ && chmod 755 $@
 
 $(BUILD)/mapfast-compare: preload/libexec/compare.c $(BUILD)/mapfast.flags
@@ -216,21 +229,28 @@ lint:
 format:
 	$(call run,FORMAT)clang-format -i $(LINT_C) $(LINT_PROGRAMS) $(LINT_H)
 
-# DESTDIR is where it is put, PREFIX where it will be found. `uninstall` removes the same list.
+# DESTDIR is where it is put, PREFIX where it will be found. `uninstall` removes the same list, and the
+# directories that were made for it: libexec/directories keeps a list of those.
 man = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+OTHER = $(wildcard $(BUILD)/i386/libmapcoalesce.so)
 INSTALLED = $(LIBDIR)/libmapcoalesce.so $(PREFIX)/bin/mapfast $(LIBEXECDIR)/mapfast-compare \
-	$(foreach page,$(MAN_PAGES),$(call man,$(page)))
+	$(BASHDIR)/mapfast $(ZSHDIR)/_mapfast $(foreach page,$(MAN_PAGES),$(call man,$(page)))
+DIRECTORIES = preload/libexec/directories '$(DESTDIR)$(LIBEXECDIR)'
 install: all
-	$(call run,INSTALL)install -d $(addprefix $(DESTDIR),$(sort $(dir $(INSTALLED)))) && \
-		install -m 755 $(BUILD)/libmapcoalesce.so $(DESTDIR)$(LIBDIR)/ && \
-		install -m 755 $(BUILD)/mapfast $(DESTDIR)$(PREFIX)/bin/ && \
-		install -m 755 $(BUILD)/mapfast-compare $(DESTDIR)$(LIBEXECDIR)/ \
-		$(foreach page,$(MAN_PAGES),&& $(EXPAND) $(page) >$(DESTDIR)$(call man,$(page)) \
-			&& chmod 644 $(DESTDIR)$(call man,$(page)))
+	$(call run,INSTALL)$(DIRECTORIES) make $(patsubst %/,'$(DESTDIR)%',$(sort $(dir $(INSTALLED)))) \
+			$(OTHER:%='$(DESTDIR)$(LIBDIR_OTHER)') && \
+		install -m 644 $(BUILD)/libmapcoalesce.so '$(DESTDIR)$(LIBDIR)/' && \
+		install -m 755 $(BUILD)/mapfast '$(DESTDIR)$(PREFIX)/bin/' && \
+		install -m 755 $(BUILD)/mapfast-compare '$(DESTDIR)$(LIBEXECDIR)/' && \
+		install -m 644 preload/completion/mapfast '$(DESTDIR)$(BASHDIR)/' && \
+		install -m 644 preload/completion/_mapfast '$(DESTDIR)$(ZSHDIR)/' \
+		$(if $(OTHER),&& install -m 644 $(OTHER) '$(DESTDIR)$(LIBDIR_OTHER)/') \
+		$(foreach page,$(MAN_PAGES),&& $(EXPAND) $(page) >'$(DESTDIR)$(call man,$(page))' \
+			&& chmod 644 '$(DESTDIR)$(call man,$(page))')
 
 uninstall:
-	$(call run,REMOVE)rm -f $(addprefix $(DESTDIR),$(INSTALLED)); \
-		rmdir $(DESTDIR)$(LIBEXECDIR) 2>/dev/null || :
+	$(call run,REMOVE)rm -f $(patsubst %,'$(DESTDIR)%',$(INSTALLED) $(LIBDIR_OTHER)/libmapcoalesce.so) && \
+		$(DIRECTORIES) remove
 
 dist:
 	$(call run,DIST)mkdir -p $(BUILD) && git archive --prefix=libmapcoalesce-$(VERSION)/ \
@@ -242,6 +262,7 @@ clean:
 help:
 	@printf '%s\n' \
 		'make                build/libmapcoalesce.so and build/mapfast, ready to use' \
+		'make both           for 32-bit programs too (gcc -m32); install takes both' \
 		'make demo           link real input with and without the library, GNU ld and gold' \
 		'make check          all tests; TESTS="unit/* e2e/close*" selects' \
 		'make check-suites   test suites of other projects, under the library' \
@@ -250,7 +271,7 @@ help:
 		'make bench          measure: tables and plots in build/bench, in less than 20 minutes' \
 		'make lint           format and static checks' \
 		'make format         make the sources pass the first of them' \
-		'make install        into PREFIX (/usr/local), LIBDIR (PREFIX/lib), below DESTDIR' \
+		'make install        into PREFIX (/usr/local), LIBDIR ($(LIBDIR)), below DESTDIR' \
 		'make uninstall      remove exactly that' \
 		'make dist           build/libmapcoalesce-$(VERSION).tar.gz from the last commit' \
 		'make clean          remove build/' \

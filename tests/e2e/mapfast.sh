@@ -239,7 +239,7 @@ help_cases()
 		matches "--help tells of $word" "*$word*" "$(cat "$scratch/out")"
 	done
 	for option in -V --version; do
-		matches "$option" "mapfast*9.8.7*$machine*$library" "$("$run" "$option" 2>&1)"
+		matches "$option" "mapfast*9.8.7*$machine*$library*installed for:*modes:*glibc*" "$("$run" "$option" 2>&1)"
 	done
 }
 
