@@ -10,10 +10,16 @@
 
 /* Synchronization: relaxed atomic. */
 static int64_t program_mappings;
+/* The most mappings that the program's calls can have added, none ended; and where to look. */
+static int64_t added;
+static int64_t look_at = BUDGET_MANY;
+static int64_t last_count;
+static int64_t quiet_step;
+static int64_t limit;
+static bool crowded;
 
 /* Synchronization: LOCK_VIEWS. */
 static int64_t regions;
-static int64_t regions_allowed;
 
 /* The estimate at which the statistics look at /proc/self/maps next; 0 = at once. */
 static int64_t measure_at;
@@ -36,7 +42,7 @@ static long read_number(const char *path)
 
 static int64_t count_mappings(void)
 {
-	char buffer[512];
+	char buffer[4096];
 	int64_t lines = 0;
 	int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 	long length;
@@ -51,25 +57,102 @@ static int64_t count_mappings(void)
 	return lines;
 }
 
-void budget_mapped(int64_t n)
+static int64_t the_limit(void)
+{
+	if (__atomic_load_n(&limit, __ATOMIC_RELAXED) == 0) {
+		long number = read_number("/proc/sys/vm/max_map_count");
+
+		__atomic_store_n(&limit, number > 0 ? number : DEFAULT_MAX_MAP_COUNT,
+				 __ATOMIC_RELAXED);
+	}
+	return __atomic_load_n(&limit, __ATOMIC_RELAXED);
+}
+
+static int64_t near(void)
+{
+	return the_limit() / 10 * 8;
+}
+
+static bool may_have_added(int64_t n)
+{
+	return __atomic_add_fetch(&added, n, __ATOMIC_RELAXED) >=
+	       __atomic_load_n(&look_at, __ATOMIC_RELAXED);
+}
+
+/* For the statistics only: a munmap in the middle of a mapping adds one, here it takes one off. */
+static void estimate(int64_t n)
 {
 	int64_t now = __atomic_add_fetch(&program_mappings, n, __ATOMIC_RELAXED);
 
-	if (!stats_wanted() || n < 0)
-		return;
-	if (now + __atomic_load_n(&regions, __ATOMIC_RELAXED) >=
-	    __atomic_load_n(&measure_at, __ATOMIC_RELAXED))
+	if (n > 0 && now + __atomic_load_n(&regions, __ATOMIC_RELAXED) >=
+			     __atomic_load_n(&measure_at, __ATOMIC_RELAXED))
 		budget_measure();
+}
+
+bool budget_mapped(int64_t n)
+{
+	if (stats_wanted())
+		estimate(n);
+	return may_have_added(n > 0 ? n : 1);
+}
+
+bool budget_split(void)
+{
+	return may_have_added(2);
+}
+
+/* How many may be added before the next look. Near the limit a look is dear: each one that finds no
+ * more than the last doubles the way to the next. */
+static int64_t step_after(int64_t count)
+{
+	int64_t least = the_limit() / 32 + 1;
+	int64_t most = the_limit() / 4 + 1;
+	int64_t step = near() - count;
+
+	if (count > last_count + least || quiet_step < least)
+		quiet_step = least;
+	else
+		quiet_step = 2 * quiet_step < most ? 2 * quiet_step : most;
+	step = step > quiet_step ? step : quiet_step;
+	return step < most ? step : most;
+}
+
+int64_t budget_look(void)
+{
+	int64_t at = __atomic_load_n(&look_at, __ATOMIC_RELAXED);
+	int64_t count;
+
+	if (at == INT64_MAX || !__atomic_compare_exchange_n(&look_at, &at, INT64_MAX, false,
+							    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return -1;
+	at = __atomic_load_n(&added, __ATOMIC_RELAXED);
+	count = count_mappings();
+	if (count < the_limit() - the_limit() / 8)
+		__atomic_store_n(&crowded, false, __ATOMIC_RELAXED);
+	at += step_after(count);
+	__atomic_store_n(&last_count, count, __ATOMIC_RELAXED);
+	__atomic_store_n(&look_at, at, __ATOMIC_SEQ_CST);
+	return count;
+}
+
+bool budget_is_near(void)
+{
+	return __atomic_load_n(&last_count, __ATOMIC_RELAXED) >= near();
+}
+
+void budget_set_crowded(void)
+{
+	__atomic_store_n(&crowded, true, __ATOMIC_RELAXED);
+}
+
+bool budget_is_crowded(void)
+{
+	return __atomic_load_n(&crowded, __ATOMIC_RELAXED);
 }
 
 bool budget_allows_region(void)
 {
-	if (regions_allowed == 0) {
-		long limit = read_number("/proc/sys/vm/max_map_count");
-
-		regions_allowed = (limit > 0 ? limit : DEFAULT_MAX_MAP_COUNT) / 2;
-	}
-	return regions < regions_allowed;
+	return regions < the_limit() / 2;
 }
 
 void budget_regions(int64_t change)

@@ -15,6 +15,7 @@
 #include "config.h"
 #include "description.h"
 #include "entry.h"
+#include "entry_map.h"
 #include "estate.h"
 #include "log.h"
 #include "region.h"
@@ -22,8 +23,7 @@
 #include "sys.h"
 #include "view.h"
 
-/* The answer of a function that returns 0 or -errno, as libc gives it. */
-static int answer_of(int error)
+int map_answer(int error)
 {
 	if (error == 0)
 		return 0;
@@ -31,14 +31,25 @@ static int answer_of(int error)
 	return -1;
 }
 
-/* The next munmap, in the form that view_unmap wants. */
-static int next_unmap(void *addr, size_t length)
+void map_count(int64_t n)
+{
+	if (budget_mapped(n))
+		view_tend();
+}
+
+void map_count_split(void)
+{
+	if (config.active && budget_split())
+		view_tend();
+}
+
+int map_next_unmap(void *addr, size_t length)
 {
 	int saved = errno;
 	int answer = NEXT(munmap)(addr, length) == 0 ? 0 : -errno;
 
 	if (answer == 0)
-		budget_mapped(-1);
+		map_count(-1);
 	errno = saved;
 	return answer;
 }
@@ -47,7 +58,7 @@ static void note_passed(const struct view_request *request, const void *p, enum 
 {
 	stats_pass(reason);
 	if (p != MAP_FAILED)
-		budget_mapped(1);
+		map_count(1);
 	if (log_wanted() && reason != REASON_anonymous)
 		log_line("mmap: descriptor %d, %zu bytes at %ju, prot %d, flags %x: passed, %s",
 			 request->fd, request->length, request->offset, request->prot,
@@ -71,9 +82,7 @@ static void *answer_with_view(const struct view_request *request, enum reason *r
 	return p;
 }
 
-/* Whether a program may mean that range: a senseless one fails, and must not be taken down first.
- */
-static bool could_be_mapped(const void *addr, size_t length)
+bool map_is_possible(const void *addr, size_t length)
 {
 	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length <= estate.bytes / 2;
 }
@@ -119,7 +128,7 @@ static void *map_any(const struct view_request *request,
 	p = answer_with_view(request, &reason);
 	if (p != NULL)
 		return p;
-	if (fixed && could_be_mapped(request->addr, request->length) &&
+	if (fixed && map_is_possible(request->addr, request->length) &&
 	    estate_touches(request->addr, request->length))
 		p = map_over(request, request->flags, map);
 	else
@@ -163,144 +172,13 @@ int mc_munmap(void *addr, size_t length)
 	if (config.active)
 		stats_add(COUNT_munmap_calls, 1);
 	if (estate_touches(addr, length))
-		return answer_of(view_unmap(addr, length, next_unmap));
+		return map_answer(view_unmap(addr, length, map_next_unmap));
 	answer = NEXT(munmap)(addr, length);
 	if (answer != 0 && errno == ENOMEM && view_relieve())
 		answer = NEXT(munmap)(addr, length);
 	if (answer == 0 && config.active)
-		budget_mapped(-1);
+		map_count(-1);
 	return answer;
-}
-
-/* Whether mremap's arguments could be right at all (mm/mremap.c, check_mremap_params). */
-static bool remap_is_sane(const void *addr, size_t old_length, size_t new_length, int flags,
-			  const void *to)
-{
-	int known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-	size_t mask = sys_page_size() - 1;
-	size_t old = (old_length + mask) & ~mask;
-	size_t new = (new_length + mask) & ~mask;
-	uintptr_t from = (uintptr_t)addr;
-	uintptr_t target = (uintptr_t)to;
-
-	if ((flags & ~known) != 0 || (from & mask) != 0 || new == 0 || new_length > SIZE_MAX / 2)
-		return false;
-	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
-		return true;
-	if (!(flags & MREMAP_MAYMOVE) || (target & mask) != 0 ||
-	    ((flags & MREMAP_DONTUNMAP) && old != new))
-		return false;
-	return !(flags & MREMAP_FIXED) || from + old <= target || target + new <= from;
-}
-
-/* Whether the kernel would charge a writable private mapping of that length now. A view's region is
- * not charged, so growing what comes from it would not be refused where natively it is. */
-static bool could_be_charged(size_t length)
-{
-	void *p = kernel.map(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			     0);
-
-	if (sys_failed(p))
-		return false;
-	kernel.unmap(p, length);
-	return true;
-}
-
-/* Moves pages of the estate out of it, into a mapping of the program's own, without ever leaving a
- * hole: the kernel moves the page tables and leaves the mapping. The view ends only when all has
- * succeeded; else its pages go back, over what was left in their place. */
-static void *move_out(void *addr, size_t old, size_t new, int flags, void *to)
-{
-	void *p = NEXT(mremap)(addr, old, old, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
-	void *moved;
-	int saved;
-
-	if (p == MAP_FAILED)
-		return p;
-	moved = NEXT(mremap)(p, old, new, flags, to);
-	saved = errno;
-	if (moved == MAP_FAILED) {
-		view_change(addr, old, false);
-		NEXT(mremap)(p, old, old, MREMAP_MAYMOVE | MREMAP_FIXED, addr);
-	} else {
-		budget_mapped(1);
-		view_unmap(addr, old, next_unmap);
-	}
-	errno = saved;
-	return moved;
-}
-
-static void *remap_inside(void *addr, size_t old_length, size_t new_length, int flags, void *to)
-{
-	size_t mask = sys_page_size() - 1;
-	size_t old = (old_length + mask) & ~mask;
-	size_t new = (new_length + mask) & ~mask;
-	bool placed;
-	void *p;
-
-	if (!remap_is_sane(addr, old_length, new_length, flags, to))
-		return NEXT(mremap)(addr, old_length, new_length, flags, to);
-	if (view_check(addr, old != 0 ? old : 1) != 0) {
-		errno = EFAULT;
-		return MAP_FAILED;
-	}
-	if (old == 0 || (flags & MREMAP_DONTUNMAP))
-		return NEXT(mremap)(addr, old_length, new_length, flags, to);
-	if (!(flags & MREMAP_FIXED) && new <= old) {
-		if (new < old)
-			view_unmap((char *)addr + new, old - new, next_unmap);
-		return addr;
-	}
-	/* Natively it may, or may not, have grown where it stands. */
-	if (!(flags & MREMAP_MAYMOVE)) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	if (new > old && view_writes_privately(addr) && !could_be_charged(new)) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	placed = (flags & MREMAP_FIXED) && !estate_touches(to, new);
-	/* Or the kernel might put the copy just where it is to go. */
-	if (placed &&
-	    NEXT(mmap)(to, new, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-		       -1, 0) == MAP_FAILED)
-		return MAP_FAILED;
-	p = move_out(addr, old, new, flags, to);
-	if (placed && p == MAP_FAILED)
-		next_unmap(to, new);
-	return p;
-}
-
-void *mc_mremap(void *addr, size_t old_length, size_t new_length, int flags, ...)
-{
-	void *to = NULL;
-	bool covers;
-	void *p;
-
-	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
-		va_list list;
-
-		va_start(list, flags);
-		to = va_arg(list, void *);
-		va_end(list);
-	}
-	covers = (flags & MREMAP_FIXED) && remap_is_sane(addr, old_length, new_length, flags, to) &&
-		 could_be_mapped(to, new_length) && estate_touches(to, new_length);
-	if (covers && view_cover(to, new_length) != 0) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	if (estate_touches(addr, old_length != 0 ? old_length : 1))
-		p = remap_inside(addr, old_length, new_length, flags, to);
-	else
-		p = NEXT(mremap)(addr, old_length, new_length, flags, to);
-	if (p == MAP_FAILED && errno == ENOMEM && (flags & MREMAP_MAYMOVE) && view_relieve() &&
-	    !estate_has(addr))
-		p = NEXT(mremap)(addr, old_length, new_length, flags, to);
-	if (covers)
-		view_covered(to, new_length, p != MAP_FAILED);
-	return p;
 }
 
 /* A call that changes pages, or only looks at them. */
@@ -370,6 +248,8 @@ static int call_mprotect(void *addr, size_t length, int prot)
 
 	if (answer != 0 && errno == ENOMEM && view_relieve())
 		answer = NEXT(mprotect)(addr, length, prot);
+	if (answer == 0)
+		map_count_split();
 	return answer;
 }
 
@@ -392,6 +272,7 @@ int mc_mprotect(void *addr, size_t length, int prot)
 
 static int call_pkey_mprotect(void *addr, size_t length, int how)
 {
+	map_count_split();
 	return NEXT(pkey_mprotect)(addr, length, how & 0xff, how >> 8);
 }
 
@@ -440,6 +321,8 @@ static int call_madvise(void *addr, size_t length, int advice)
 	if (effect_of(advice) == EFFECT_NOTHING && length > 0 && estate_has(addr) &&
 	    estate_has((const char *)addr + length - 1))
 		return 0;
+	if (effect_of(advice) == EFFECT_CHANGE)
+		map_count_split();
 	return NEXT(madvise)(addr, length, advice);
 }
 
@@ -502,17 +385,20 @@ int mc_msync(void *addr, size_t length, int flags)
 static int call_mlock(void *addr, size_t length, int how)
 {
 	(void)how;
+	map_count_split();
 	return NEXT(mlock)(addr, length);
 }
 
 static int call_mlock2(void *addr, size_t length, int flags)
 {
+	map_count_split();
 	return NEXT(mlock2)(addr, length, (unsigned int)flags);
 }
 
 static int call_munlock(void *addr, size_t length, int how)
 {
 	(void)how;
+	map_count_split();
 	return NEXT(munlock)(addr, length);
 }
 
@@ -571,25 +457,6 @@ int mc_mincore(void *addr, size_t length, unsigned char *vector)
 	return NEXT(mincore)(addr, length, vector);
 }
 
-int mc_remap_file_pages(void *addr, size_t length, int prot, size_t page, int flags)
-{
-	/* The kernel rounds both down (mm/mmap.c), and refuses a hole like anything else. */
-	size_t mask = sys_page_size() - 1;
-	char *start = (char *)addr - ((uintptr_t)addr & mask);
-	size_t whole = length & ~mask;
-	int error = 0;
-
-	if (whole != 0 && estate_touches(start, whole)) {
-		if (view_check(start, whole) != 0)
-			error = -EINVAL;
-		else
-			error = view_change(start, whole, true);
-	}
-	if (error != 0)
-		return answer_of(error);
-	return NEXT(remap_file_pages)(addr, length, prot, page, flags);
-}
-
 void *mc_shmat(int id, const void *addr, int flags)
 {
 	struct shmid_ds segment;
@@ -633,7 +500,7 @@ static int registered(int fd, const struct uffdio_register *what)
 			: view_change(addr, (size_t)range.len, true);
 	if (error != 0)
 		NEXT(ioctl)(fd, UFFDIO_UNREGISTER, &range);
-	return answer_of(error);
+	return map_answer(error);
 }
 
 /* The argument, if there is one, is a word. */
@@ -668,7 +535,6 @@ IOCTL(__ioctl_time64)
 
 INNER(mmap64)
 INNER(munmap)
-INNER(mremap)
 INNER(mprotect)
 INNER(pkey_mprotect)
 INNER(madvise)
@@ -678,7 +544,6 @@ INNER(mlock2)
 INNER(munlock)
 INNER(mlockall)
 INNER(mincore)
-INNER(remap_file_pages)
 INNER(shmat)
 INNER(shmdt)
 INNER(ioctl)

@@ -45,6 +45,10 @@ static uint64_t *shed;
 /* How it was reserved; it may be narrow since. */
 static bool reserved_narrow;
 static bool ballast;
+static bool reserve;
+
+/* Pages of the reserve; each costs two mappings. */
+#define RESERVE_PAGES 64
 
 static bool slot_taken(size_t slot)
 {
@@ -208,6 +212,43 @@ void estate_drop_ballast(void)
 		return;
 	kernel.protect(ballast_page(), (size_t)1 << estate.page_shift, PROT_NONE);
 	stats_add(COUNT_own_calls, 1);
+}
+
+static char *reserve_page(size_t i)
+{
+	return (char *)ballast_page() + ((2 * i + 2) << estate.page_shift);
+}
+
+/* As of the ballast. */
+static bool reserve_is_ours(void)
+{
+	size_t first = estate_page(reserve_page(0));
+	size_t end = estate_page(reserve_page(RESERVE_PAGES));
+
+	return pages_mark_of(first) == MARK_NONE && pages_mark_run(first, end) == end;
+}
+
+void estate_take_reserve(void)
+{
+	if (estate.base == 0 || reserve || !reserve_is_ours())
+		return;
+	reserve = true;
+	for (size_t i = 0; i < RESERVE_PAGES; i++)
+		kernel.protect(reserve_page(i), (size_t)1 << estate.page_shift, PROT_READ);
+	stats_add(COUNT_own_calls, RESERVE_PAGES);
+}
+
+bool estate_drop_reserve(void)
+{
+	if (!reserve)
+		return false;
+	reserve = false;
+	if (!reserve_is_ours())
+		return false;
+	stats_add(COUNT_own_calls, 1);
+	return kernel.protect(reserve_page(0),
+			      (size_t)(reserve_page(RESERVE_PAGES) - reserve_page(0)),
+			      PROT_NONE) == 0;
 }
 
 /* First fit, upwards. */

@@ -143,6 +143,16 @@ bool estate_is_shed(size_t page);
 void estate_take_ballast(void);
 void estate_drop_ballast(void);
 
+/*
+ * The reserve: more of the same, taken by a process that has many mappings and let go when the
+ * kernel says that it has too many. From then on the program's mappings of files and memory do
+ * without one of their own; what the reserve has held is for those that no hook sees (malloc's,
+ * thread stacks) and for what splits (mprotect, munmap of a middle). False if it was not there.
+ * Caller holds LOCK_VIEWS.
+ */
+void estate_take_reserve(void);
+bool estate_drop_reserve(void);
+
 /* Claims pages for one view: all of them or, if one is claimed already, none. */
 bool pages_claim(size_t first, size_t count);
 void pages_unclaim(size_t first, size_t count);

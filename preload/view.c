@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "budget.h"
 #include "config.h"
 #include "description.h"
 #include "estate.h"
@@ -305,18 +306,73 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 	return p;
 }
 
+static bool may_tidy(void)
+{
+	return config.active && !config.dry_run && !tls.vfork_child && !lock_held();
+}
+
+/* Whether two more mappings are refused: one that splits takes two. Their length counts for nothing
+ * and they are charged to nobody, so that memory is not the reason. */
+static bool too_many_mappings(void)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *p = kernel.map(NULL, sys_page_size(), PROT_NONE, flags, -1, 0);
+	void *q = kernel.map(NULL, sys_page_size(), PROT_READ, flags, -1, 0);
+
+	if (!sys_failed(p))
+		kernel.unmap(p, sys_page_size());
+	if (!sys_failed(q))
+		kernel.unmap(q, sys_page_size());
+	return sys_failed(p) || sys_failed(q);
+}
+
+static bool let_reserve_go(void)
+{
+	struct lock_hold hold;
+	bool was_there;
+
+	if (region_has_retreated() || !too_many_mappings())
+		return false;
+	budget_set_crowded();
+	hold = lock_take(LOCK_VIEWS);
+	was_there = estate_drop_reserve();
+	lock_drop(LOCK_VIEWS, hold);
+	log_line("too many mappings%s", was_there ? ": the reserve is let go" : "");
+	return was_there;
+}
+
 bool view_relieve(void)
 {
 	bool ended;
 	int saved = errno;
+	bool again;
 
-	if (!config.active || __atomic_load_n(&estate.base, __ATOMIC_ACQUIRE) == 0 ||
-	    tls.vfork_child || lock_held())
+	if (!may_tidy() || __atomic_load_n(&estate.base, __ATOMIC_ACQUIRE) == 0)
 		return false;
 	ended = description_relieve() > 0;
 	if (saved == ENOMEM && kernel.address_limit() != UINT64_MAX)
 		ended = description_retreat() || ended;
 	log_line("out of mappings or memory: %s", ended ? "idle regions ended" : "none are idle");
+	again = ended || let_reserve_go();
 	errno = saved;
-	return ended;
+	return again;
+}
+
+void view_tend(void)
+{
+	int saved = errno;
+	struct lock_hold hold;
+	int64_t count;
+
+	if (!may_tidy() || (count = budget_look()) < BUDGET_MANY)
+		return;
+	log_line("%jd mappings", (intmax_t)count);
+	hold = lock_take(LOCK_VIEWS);
+	if (!region_has_retreated() && !budget_is_crowded() &&
+	    kernel.address_limit() == UINT64_MAX && estate_reserve())
+		estate_take_reserve();
+	lock_drop(LOCK_VIEWS, hold);
+	if (budget_is_near())
+		description_relieve();
+	errno = saved;
 }

@@ -68,8 +68,13 @@ void view_detached(void *addr);
 bool view_none(void *addr, size_t length);
 
 /* The kernel has refused, by errno: ends what regions are idle and, if it was for want of memory
- * where there is a limit on address space, gives back all that is not in use, for good. True if
- * trying again makes sense. errno is left alone. */
+ * where there is a limit on address space, gives back all that is not in use, for good; or, if there
+ * are too many mappings, lets the reserve go. True if trying again makes sense. errno is left alone.
+ */
 bool view_relieve(void);
+
+/* It is time for a look at how many mappings there are (budget.h): takes the reserve where they are
+ * many, and ends what regions are idle where they are nearly too many. errno is left alone. */
+void view_tend(void);
 
 #endif

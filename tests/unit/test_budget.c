@@ -49,6 +49,54 @@ static char *many_mappings(size_t n)
 	return p;
 }
 
+/* A program that makes and ends mappings for ever is looked at a few times. */
+static void a_steady_program_is_looked_at_rarely(void **state)
+{
+	int looks = 0;
+
+	for (int i = 0; i < 999; i++)
+		assert_false(budget_mapped(i % 2 == 0 ? 1 : -1));
+	for (int i = 0; i < 1000000; i++) {
+		if (budget_mapped(i % 2 == 0 ? 1 : -1)) {
+			assert_in_range(budget_look(), 1, BUDGET_MANY);
+			assert_false(budget_is_near());
+			looks++;
+		}
+	}
+	assert_in_range(looks, 1, 2 + 1000000 / (read_limit() / 4));
+}
+
+/* However it is done, four fifths of the limit are not passed unseen. */
+static void the_limit_does_not_come_unseen(void **state)
+{
+	size_t enough = (size_t)read_limit() / 10 * 9;
+	char *p;
+	size_t n = 0;
+	bool seen = false;
+
+	if (enough > 100000)
+		skip();
+	p = mmap(NULL, enough * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	for (; n < enough / 2 && !seen; n++) {
+		assert_int_equal(mprotect(p + 2 * n * PAGE, PAGE, PROT_READ), 0);
+		if (budget_split()) {
+			assert_in_range(budget_look(), 2 * n, 2 * n + 500);
+			seen = budget_is_near();
+		}
+	}
+	assert_in_range(2 * n, (size_t)read_limit() / 10 * 8 - 500,
+			(size_t)read_limit() / 10 * 8 + (size_t)read_limit() / 32 + 500);
+}
+
+static void a_crowd_that_has_gone_is_no_crowd(void **state)
+{
+	budget_set_crowded();
+	assert_true(budget_is_crowded());
+	budget_look();
+	assert_false(budget_is_crowded());
+}
+
 /* The number that the statistics line gives for a key. */
 static long reported(const char *key)
 {
@@ -109,6 +157,9 @@ int main(void)
 {
 	static const struct unit_case cases[] = {
 		CASE(half_of_the_limit_is_ours, NORMAL | REAL_KERNEL),
+		CASE(a_steady_program_is_looked_at_rarely, NORMAL | REAL_KERNEL),
+		CASE(the_limit_does_not_come_unseen, NORMAL | REAL_KERNEL),
+		CASE(a_crowd_that_has_gone_is_no_crowd, NORMAL | REAL_KERNEL),
 		CASE(the_peak_is_measured_while_it_lasts, NORMAL | REAL_KERNEL),
 		CASE(nothing_is_measured_unasked, NORMAL | REAL_KERNEL),
 		CASE(regions_have_a_peak, NORMAL | REAL_KERNEL),
