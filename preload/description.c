@@ -7,10 +7,14 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "arena.h"
 #include "config.h"
 #include "lock.h"
 #include "log.h"
 #include "mem.h"
+
+/* Layers in which views share their pages; each page is good for 65,534 (pages.c). */
+#define CROWDED_LAYERS 32
 
 #define BATCH 512
 #define BATCHES 8192
@@ -436,7 +440,7 @@ struct region *description_make_region(struct description *d, const struct regio
 	struct region *region;
 
 	if (count_layers(d, request->kind, region_start(request->page)) >=
-	    description_most_layers()) {
+	    description_most_layers() + (request->crowded ? CROWDED_LAYERS : 0)) {
 		*ret_reason = REASON_layers;
 		return NULL;
 	}
@@ -493,6 +497,7 @@ bool description_retreat(void)
 	description_relieve();
 	hold = lock_take(LOCK_VIEWS);
 	region_retreat();
+	arena_retreat();
 	estate_shed();
 	mem_retreat();
 	lock_drop(LOCK_VIEWS, hold);
@@ -505,6 +510,7 @@ void description_narrow(uint64_t limit)
 
 	description_relieve();
 	hold = lock_take(LOCK_VIEWS);
+	arena_retreat();
 	estate_narrow(limit);
 	mem_retreat();
 	lock_drop(LOCK_VIEWS, hold);

@@ -87,6 +87,15 @@ bool map_is_possible(const void *addr, size_t length)
 	return ((uintptr_t)addr & (sys_page_size() - 1)) == 0 && length <= estate.bytes / 2;
 }
 
+static void *answer_without_mapping(const struct view_request *request, enum reason reason)
+{
+	int saved = errno;
+	void *p = view_map_crowded(request, reason);
+
+	errno = saved;
+	return p;
+}
+
 /* MAP_FIXED over part of the estate. `map` is the next definition. */
 static void *map_over(const struct view_request *request, int flags,
 		      void *(*map)(const struct view_request *request, int flags))
@@ -126,6 +135,8 @@ static void *map_any(const struct view_request *request,
 	if (request->fd >= 0 && !tls.vfork_child)
 		aside_tell_fd(request->fd, ASIDE_MAPPED);
 	p = answer_with_view(request, &reason);
+	if (p == NULL && !fixed)
+		p = answer_without_mapping(request, reason);
 	if (p != NULL)
 		return p;
 	if (fixed && map_is_possible(request->addr, request->length) &&
@@ -133,8 +144,15 @@ static void *map_any(const struct view_request *request,
 		p = map_over(request, request->flags, map);
 	else
 		p = map(request, request->flags);
-	if (p == MAP_FAILED && errno == ENOMEM && !fixed && view_relieve())
-		p = map(request, request->flags);
+	if (p == MAP_FAILED && errno == ENOMEM && !fixed) {
+		bool again = view_relieve();
+		void *q = answer_without_mapping(request, reason);
+
+		if (q != NULL)
+			return q;
+		if (again)
+			p = map(request, request->flags);
+	}
 	note_passed(request, p, reason);
 	return p;
 }
@@ -326,6 +344,37 @@ static int call_madvise(void *addr, size_t length, int advice)
 	return NEXT(madvise)(addr, length, advice);
 }
 
+/* What is natively a private mapping of a file can't be told to forget what is written, if its
+ * bytes are a copy. A mapping that is only read loses nothing by it. */
+static int call_madvise_on_copy(void *addr, size_t length, int advice, bool writable)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
+		if (!writable)
+			return 0;
+		log_line("refused to drop pages of a copy at %p", addr);
+		break;
+	case MADV_FREE:
+	case MADV_WIPEONFORK:
+	case MADV_REMOVE:
+		break;
+	default:
+		return call_madvise(addr, length, advice);
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+static int call_madvise_anywhere(void *addr, size_t length, int advice)
+{
+	bool writable;
+
+	if (estate_touches(addr, length) && view_is_copy(addr, length, &writable))
+		return call_madvise_on_copy(addr, length, advice, writable);
+	return call_madvise(addr, length, advice);
+}
+
 static bool stops_at_holes(int advice)
 {
 	return advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
@@ -333,8 +382,8 @@ static bool stops_at_holes(int advice)
 
 static int advise(void *addr, size_t length, int advice)
 {
-	const struct call_on c = {call_madvise, advice, effect_of(advice) == EFFECT_CHANGE, true,
-				  !stops_at_holes(advice)};
+	const struct call_on c = {call_madvise_anywhere, advice, effect_of(advice) == EFFECT_CHANGE,
+				  true, !stops_at_holes(advice)};
 
 	if (!is_aligned(addr))
 		return NEXT(madvise)(addr, length, advice);

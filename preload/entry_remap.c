@@ -81,6 +81,11 @@ static void *remap_inside(void *addr, size_t old_length, size_t new_length, int 
 		errno = EFAULT;
 		return MAP_FAILED;
 	}
+	/* Of a copy there is no more, nor is it there again when its pages have moved. */
+	if ((new > old || (flags & MREMAP_DONTUNMAP)) && view_is_copy(addr, old, &placed)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	if (old == 0 || (flags & MREMAP_DONTUNMAP))
 		return NEXT(mremap)(addr, old_length, new_length, flags, to);
 	if (!(flags & MREMAP_FIXED) && new <= old) {

@@ -171,6 +171,25 @@ size_t pages_find(size_t first, size_t count, bool claimed, bool shared);
 /* The highest count among them. */
 unsigned int pages_most_shared(size_t first, size_t count);
 
+/*
+ * Stale pages, in the arena: given back by the program, and not yet by us to the kernel. A page is
+ * stale before it is claimed no more, and fresh again (that is, zero) before it may be claimed by
+ * anybody; so it is enough to claim first and to look afterwards.
+ */
+/* Makes the tables for it. False if there is no memory. Caller holds LOCK_VIEWS. */
+bool pages_prepare_stale(size_t first, size_t count);
+/* Says so of those among them that are claimed. Their number in all: */
+void pages_soil(size_t first, size_t count);
+size_t pages_soiled(void);
+/* They are zero. The caller has claimed them. */
+void pages_scrub(size_t first, size_t count);
+bool pages_are_fresh(size_t first, size_t count);
+/* The first of `count` pages in a row, from `first` on, that are neither claimed nor stale; the end
+ * if there are none. */
+size_t pages_find_fresh(size_t first, size_t end, size_t count);
+/* The first run of pages that are stale and not claimed; its length, 0 if there is none. */
+size_t pages_find_stale(size_t first, size_t end, size_t *ret_first);
+
 /* What was done to a page. A page with a mark is claimed. */
 enum mark {
 	MARK_NONE,

@@ -10,12 +10,16 @@
 
 struct chunk {
 	uint64_t *bits;   /* one a page */
+	uint64_t *stale;  /* one a page, in the arena */
 	uint32_t *owners; /* region index of each slot */
 	uint16_t *counts; /* views of each page, in shared regions */
 	uint8_t *marks;   /* enum mark of each page */
 };
 
 static struct chunk chunks[CHUNKS];
+
+/* Pages that ever became stale, less those that were scrubbed. Atomic. */
+static size_t soiled;
 
 /* A page shared by so many views passes through. */
 #define COUNT_FULL 65534
@@ -204,6 +208,136 @@ bool pages_prepare(size_t first, size_t count, bool with_counts)
 	return true;
 }
 
+bool pages_prepare_stale(size_t first, size_t count)
+{
+	for (size_t page = first; page < first + count; page = (page | (chunk_pages() - 1)) + 1) {
+		struct chunk *chunk = chunk_of(page);
+
+		if (chunk->stale == NULL)
+			chunk->stale = mem_pages(chunk_pages() / 8);
+		if (chunk->stale == NULL)
+			return false;
+	}
+	return true;
+}
+
+static inline uint64_t *stale_word_of(size_t page)
+{
+	return &chunk_of(page)->stale[within(page) / 64];
+}
+
+void pages_soil(size_t first, size_t count)
+{
+	size_t end = first + count;
+	size_t n = 0;
+
+	for (size_t page = first; page < end; page = next_word(page)) {
+		uint64_t mask =
+			mask_of(page, end) & __atomic_load_n(word_of(page), __ATOMIC_SEQ_CST);
+		uint64_t before = __atomic_fetch_or(stale_word_of(page), mask, __ATOMIC_SEQ_CST);
+
+		n += (size_t)__builtin_popcountll(mask & ~before);
+	}
+	__atomic_fetch_add(&soiled, n, __ATOMIC_RELAXED);
+}
+
+size_t pages_soiled(void)
+{
+	return __atomic_load_n(&soiled, __ATOMIC_RELAXED);
+}
+
+void pages_scrub(size_t first, size_t count)
+{
+	size_t end = first + count;
+	size_t n = 0;
+
+	for (size_t page = first; page < end; page = next_word(page)) {
+		uint64_t mask = mask_of(page, end);
+		uint64_t before = __atomic_fetch_and(stale_word_of(page), ~mask, __ATOMIC_SEQ_CST);
+
+		n += (size_t)__builtin_popcountll(mask & before);
+	}
+	__atomic_fetch_sub(&soiled, n, __ATOMIC_RELAXED);
+}
+
+bool pages_are_fresh(size_t first, size_t count)
+{
+	size_t end = first + count;
+
+	for (size_t page = first; page < end; page = next_word(page)) {
+		if (__atomic_load_n(stale_word_of(page), __ATOMIC_SEQ_CST) & mask_of(page, end))
+			return false;
+	}
+	return true;
+}
+
+/* One bit for each page, from `page` on, of its word: neither claimed nor stale; or the other. */
+static inline uint64_t free_bits(size_t page, bool stale)
+{
+	uint64_t soil = __atomic_load_n(stale_word_of(page), __ATOMIC_RELAXED);
+
+	return (~__atomic_load_n(word_of(page), __ATOMIC_RELAXED) & (stale ? soil : ~soil)) >>
+	       page % 64;
+}
+
+/* The end of a run of such pages that begins at `page`, as far as its word tells. */
+static inline size_t run_in_word(size_t page, size_t end, bool stale)
+{
+	uint64_t others = ~free_bits(page, stale);
+	size_t left = next_word(page) - page;
+	size_t run = others == 0 ? 64 : (size_t)__builtin_ctzll(others);
+
+	run = page + (run < left ? run : left);
+	return run < end ? run : end;
+}
+
+size_t pages_find_fresh(size_t first, size_t end, size_t count)
+{
+	size_t start = first;
+	size_t page = first;
+
+	while (page < end) {
+		size_t run = run_in_word(page, end, false);
+
+		if (run - start >= count)
+			return start;
+		if (run < next_word(page) && run < end) {
+			uint64_t bits = free_bits(run, false);
+
+			run = bits == 0 ? next_word(run) : run + (size_t)__builtin_ctzll(bits);
+			start = run;
+		}
+		page = run;
+	}
+	return end;
+}
+
+size_t pages_find_stale(size_t first, size_t end, size_t *ret_first)
+{
+	while (first < end) {
+		uint64_t bits = free_bits(first, true);
+		size_t run;
+
+		if (bits == 0) {
+			first = next_word(first);
+			continue;
+		}
+		first += (size_t)__builtin_ctzll(bits);
+		if (first >= end)
+			break;
+		*ret_first = first;
+		for (run = run_in_word(first, end, true); run < end && run % 64 == 0;) {
+			size_t more = run_in_word(run, end, true);
+
+			if (more == run)
+				break;
+			run = more;
+		}
+		return run - first;
+	}
+	return 0;
+}
+
 static inline uint32_t *owner_cell(size_t page)
 {
 	uint32_t *owners = __atomic_load_n(&chunk_of(page)->owners, __ATOMIC_ACQUIRE);
@@ -238,7 +372,7 @@ bool pages_mark(size_t first, size_t count, enum mark mark)
 		if (chunk->marks == NULL) {
 			if (mark == MARK_NONE)
 				continue;
-			chunk->marks = mem_pages(chunk_pages());
+			__atomic_store_n(&chunk->marks, mem_pages(chunk_pages()), __ATOMIC_RELEASE);
 			if (chunk->marks == NULL)
 				return false;
 		}
@@ -249,9 +383,10 @@ bool pages_mark(size_t first, size_t count, enum mark mark)
 
 enum mark pages_mark_of(size_t page)
 {
-	struct chunk *chunk = chunk_of(page);
+	const struct chunk *chunk = chunk_of(page);
+	const uint8_t *marks = __atomic_load_n(&chunk->marks, __ATOMIC_ACQUIRE);
 
-	return chunk->marks == NULL ? MARK_NONE : (enum mark)chunk->marks[within(page)];
+	return marks == NULL ? MARK_NONE : (enum mark)marks[within(page)];
 }
 
 size_t pages_mark_run(size_t first, size_t end)

@@ -32,15 +32,20 @@ uint32_t region_clock;
 /* Room for a file to grow in: a quarter of its size, up to this. */
 #define MOST_SLACK ((uint64_t)64 << 20)
 
+#define MEMORY_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
 static const struct {
 	int prot;
 	int flags;
-} kinds[KIND_COUNT] = {
+} kinds[KIND_END] = {
 	[KIND_READ_SHARED] = {PROT_READ, MAP_SHARED},
 	[KIND_READ_PRIVATE] = {PROT_READ, MAP_PRIVATE},
 	[KIND_WRITE_SHARED] = {PROT_READ | PROT_WRITE, MAP_SHARED},
 	/* Not charged before it is written: a view is charged by what it writes. */
 	[KIND_WRITE_PRIVATE] = {PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE},
+	[KIND_ANONYMOUS] = {PROT_READ | PROT_WRITE, MEMORY_FLAGS},
+	[KIND_COPY_READ] = {PROT_READ, MEMORY_FLAGS},
+	[KIND_COPY_WRITE] = {PROT_READ | PROT_WRITE, MEMORY_FLAGS},
 };
 
 struct region *region_at(uint32_t index)
@@ -157,7 +162,7 @@ static uint64_t extent_of(const struct region_request *request)
 		size -= (uint64_t)start << estate.page_shift;
 		return size < most ? size : most;
 	}
-	if (config.tiny || size < HUGE_FILE || size > SIZE_MAX / 2)
+	if (config.tiny || size < HUGE_FILE || size > SIZE_MAX / 2 || request->kind >= KIND_COUNT)
 		return size;
 	return size + slack;
 }
@@ -172,15 +177,21 @@ static enum placement placement_of(const struct region_request *request)
 	return estate_is_narrow() ? PLACE_PACKED : PLACE_CONGRUENT;
 }
 
-static bool map_file(const struct region_request *request, size_t first, size_t pages)
+/* Pages as views of that kind want them. Memory gets no huge pages: they would come with one touch
+ * of one small mapping, and not go with its end. */
+static bool map_pages(int kind, int fd, uint64_t offset, size_t first, size_t pages)
 {
-	uint64_t start = (uint64_t)region_start(request->page) << estate.page_shift;
-	void *p = kernel.map(estate_address(first), pages << estate.page_shift,
-			     kinds[request->kind].prot, kinds[request->kind].flags | MAP_FIXED,
-			     request->fd, start);
+	void *addr = estate_address(first);
+	size_t length = pages << estate.page_shift;
+	void *p = kernel.map(addr, length, kinds[kind].prot, kinds[kind].flags | MAP_FIXED, fd,
+			     offset);
 
 	stats_add(COUNT_own_calls, 1);
-	return !sys_failed(p);
+	if (sys_failed(p))
+		return false;
+	if (kind >= KIND_COUNT)
+		kernel.advise(addr, length, MADV_NOHUGEPAGE);
+	return true;
 }
 
 static void publish(struct region *region, const struct region_request *request, size_t first,
@@ -211,7 +222,8 @@ static void publish(struct region *region, const struct region_request *request,
 	__atomic_store_n(&region->state, REGION_LIVE, __ATOMIC_SEQ_CST);
 }
 
-/* A region of kind D counts as data, and is not charged only where overcommitting is allowed. */
+/* A region of kind D, or of memory, counts as data, and is not charged only where overcommitting is
+ * allowed. */
 static bool may_overcommit(void)
 {
 	return kernel.data_limit() == UINT64_MAX && kernel.overcommit() != 2;
@@ -228,7 +240,7 @@ struct region *region_create(const struct region_request *request, enum reason *
 		*ret_reason = region_has_retreated() ? REASON_retreat : REASON_budget;
 		return NULL;
 	}
-	if (request->kind == KIND_WRITE_PRIVATE && !may_overcommit()) {
+	if (request->kind >= KIND_WRITE_PRIVATE && !may_overcommit()) {
 		*ret_reason = REASON_commit;
 		return NULL;
 	}
@@ -252,7 +264,8 @@ struct region *region_create(const struct region_request *request, enum reason *
 		*ret_reason = REASON_memory;
 		return NULL;
 	}
-	if (!map_file(request, first, pages)) {
+	if (!map_pages((int)request->kind, request->fd,
+		       (uint64_t)region_start(request->page) << estate.page_shift, first, pages)) {
 		/* Linux takes the old mapping away before it asks the file. */
 		region_fill_hole(first, pages);
 		free_record(region);
@@ -436,8 +449,8 @@ struct region *region_oldest_idle(void)
 		/* Of unsigned numbers, so that the clock may wrap around. */
 		uint32_t age = region_clock - __atomic_load_n(&region->used, __ATOMIC_RELAXED);
 
-		if (region->state != REGION_LIVE || (oldest != NULL && age <= most) ||
-		    has_views(region))
+		if (region->state != REGION_LIVE || region_is_memory(region) ||
+		    (oldest != NULL && age <= most) || has_views(region))
 			continue;
 		oldest = region;
 		most = age;
@@ -454,6 +467,21 @@ bool region_end_idle(struct region *region)
 	}
 	finish(region);
 	return true;
+}
+
+void region_cut(struct region *region, size_t pages)
+{
+	size_t slot_pages = (size_t)1 << (estate.slot_shift - estate.page_shift);
+	size_t kept = (pages + slot_pages - 1) & ~(slot_pages - 1);
+	size_t first = region->first + kept;
+	size_t count = region->pages - kept;
+
+	if (kept == 0 || kept >= region->pages)
+		return;
+	__atomic_store_n(&region->pages, kept, __ATOMIC_SEQ_CST);
+	region_put_nothing(first, count);
+	pages_set_owner(first, count, 0);
+	estate_give(first, count);
 }
 
 void region_settle_locked(struct region *region)
@@ -498,12 +526,16 @@ bool region_mark(struct region *region, size_t first, size_t count, enum mark ma
 bool region_restore(struct region *region, size_t first, size_t count, int fd)
 {
 	uint64_t page = region->file_page + (first - region->first);
-	void *p = kernel.map(estate_address(first), count << estate.page_shift,
-			     kinds[region->kind].prot, kinds[region->kind].flags | MAP_FIXED, fd,
-			     page << estate.page_shift);
+	uint64_t offset = page << estate.page_shift;
+	bool mapped = map_pages(region->kind, fd, offset, first, count);
 
-	stats_add(COUNT_own_calls, 1);
-	if (sys_failed(p))
+	/* As for region_put_nothing. Where it was a piece of its own, there is then one less. */
+	if (!mapped) {
+		estate_drop_ballast();
+		mapped = map_pages(region->kind, fd, offset, first, count);
+		estate_take_ballast();
+	}
+	if (!mapped)
 		return false;
 	return region_mark(region, first, count, MARK_NONE);
 }
@@ -526,9 +558,15 @@ static void retire_holes(struct region *region)
 {
 	size_t bytes = (size_t)1 << estate.page_shift;
 
-	for (size_t page = region->first; page < region->first + region->pages; page++) {
-		enum mark mark = pages_mark_of(page);
+	size_t end = region->first + region->pages;
 
+	for (size_t page = region->first; page < end; page++) {
+		enum mark mark;
+
+		page = pages_find(page, end - page, true, region->shared);
+		if (page == end)
+			break;
+		mark = pages_mark_of(page);
 		if (mark != MARK_CHANGED && mark != MARK_FOREIGN)
 			continue;
 		/* This advice means nothing to what is mapped, and is refused where nothing is. */

@@ -86,7 +86,11 @@ enum kind {
 	KIND_WRITE_SHARED,  /* C: PROT_READ and PROT_WRITE, MAP_SHARED */
 	KIND_WRITE_PRIVATE, /* D: PROT_READ and PROT_WRITE, MAP_PRIVATE */
 	KIND_COUNT,
-	KIND_NONE = KIND_COUNT
+	/* The arena's parts (arena.h): no file's, so in no list of a description. */
+	KIND_ANONYMOUS = KIND_COUNT,
+	KIND_COPY_READ,  /* copies of what would have been of kind B */
+	KIND_COPY_WRITE, /* and D */
+	KIND_END
 };
 
 enum region_state { REGION_FREE, REGION_LIVE, REGION_CLOSING, REGION_ORPHAN };
@@ -141,6 +145,7 @@ struct region_request {
 	enum kind kind;
 	bool shared;
 	bool tmpfs;
+	bool crowded;  /* more layers than usual may be had */
 	uint64_t size; /* of the file, bytes */
 	/* Pages of the file that it has to have. */
 	size_t page;
@@ -149,6 +154,12 @@ struct region_request {
 
 /* The page of the file that a region for this one begins with. */
 size_t region_start(size_t file_page);
+
+/* Whether a region is part of the arena: memory, not a file. */
+static inline bool region_is_memory(const struct region *region)
+{
+	return region->kind >= KIND_COUNT;
+}
 
 /* Maps a region; NULL and a reason if that can't be. It is in no list yet. Caller holds
  * LOCK_VIEWS. */
@@ -191,6 +202,9 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd);
  * that can't be. */
 bool region_leave_clean(struct region *region, size_t first, size_t count);
 
+/* Drops what is in the page tables: private pages are as they were mapped. */
+bool region_drop(size_t first, size_t count);
+
 /* Gives pages without marks back; ends an orphan. */
 void region_unclaim(struct region *region, size_t first, size_t count);
 /* The same; caller holds LOCK_VIEWS. */
@@ -203,6 +217,10 @@ void region_orphan(struct region *region);
 /* Ends a region if it has no view, orphan or not; false, and nothing done, if it has. The caller
  * has seen to it that no list holds it, or will. Caller holds LOCK_VIEWS. */
 bool region_end_idle(struct region *region);
+
+/* Leaves it so many of its pages, rounded up to whole slots. Of memory only: nobody has claimed, or
+ * claims, what is cut off. Caller holds LOCK_VIEWS. */
+void region_cut(struct region *region, size_t pages);
 
 /* Ends an orphan whose last view has ended. The second: caller holds LOCK_VIEWS. */
 void region_settle(struct region *region);

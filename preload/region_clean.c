@@ -184,7 +184,18 @@ bool region_freshen(struct region *region, size_t first, size_t count, int fd)
 	return drop(start, start + (count << estate.page_shift));
 }
 
+bool region_drop(size_t first, size_t count)
+{
+	char *start = estate_address(first);
+
+	return drop(start, start + (count << estate.page_shift));
+}
+
 bool region_leave_clean(struct region *region, size_t first, size_t count)
 {
+	if (region_is_memory(region)) {
+		pages_soil(first, count);
+		return true;
+	}
 	return region->kind != KIND_WRITE_PRIVATE || drop_written(region, first, count);
 }

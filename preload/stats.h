@@ -19,6 +19,9 @@
 #define COUNTERS(X)                                                                                \
 	X(mmap_calls)       /* calls of mmap and mmap64 */                                         \
 	X(mmap_views)       /* of these, answered with a view */                                   \
+	X(anonymous_views)  /* of these, memory out of the arena */                                \
+	X(copies)           /* of these, copies made because there were too many mappings */       \
+	X(shared_views)     /* of these, made to share pages for the same reason */                \
 	X(munmap_calls)     /* calls of munmap */                                                  \
 	X(munmap_views)     /* of these, that ended views and made no system call */               \
 	X(read_calls)       /* calls of read, pread, readv … */                                  \

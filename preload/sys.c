@@ -5,10 +5,13 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
 
@@ -54,6 +57,33 @@ static int real_advise(void *addr, size_t length, int advice)
 {
 	test_point();
 	return (int)SYS_3(SYS_madvise, addr, length, advice);
+}
+
+/* include/uapi/linux/pidfd.h, of Linux 6.14: this process. */
+#define OUR_PIDFD (-10000)
+
+static int real_drop(const struct run *runs, size_t count)
+{
+#ifdef SYS_process_madvise
+	struct iovec ranges[DROP_MOST];
+	size_t bytes = 0;
+	long answer;
+
+	for (size_t i = 0; i < count; i++) {
+		ranges[i].iov_base = runs[i].start;
+		ranges[i].iov_len = (size_t)(runs[i].end - runs[i].start);
+		bytes += ranges[i].iov_len;
+	}
+	answer = SYS_5(SYS_process_madvise, OUR_PIDFD, ranges, count, MADV_DONTNEED, 0);
+	test_point();
+	if (answer < 0)
+		return (int)answer;
+	return (size_t)answer == bytes ? 0 : -EINVAL;
+#else
+	(void)runs;
+	(void)count;
+	return -ENOSYS;
+#endif
 }
 
 static void *real_remap(void *addr, size_t old, size_t new, int flags, void *to)
@@ -390,6 +420,7 @@ struct kernel kernel = {
 	.unmap = real_unmap,
 	.protect = real_protect,
 	.advise = real_advise,
+	.drop = real_drop,
 	.remap = real_remap,
 	.stat = real_stat,
 	.filesystem = real_filesystem,
@@ -483,6 +514,15 @@ void sys_sleep(void)
 int sys_getpid(void)
 {
 	return (int)SYS_0(SYS_getpid);
+}
+
+uint64_t sys_memory(void)
+{
+	struct sysinfo info = {0};
+
+	if (SYS_1(SYS_sysinfo, &info) < 0)
+		return 0;
+	return (uint64_t)info.totalram * info.mem_unit;
 }
 
 int sys_readlink(const char *path, char *buffer, size_t size)

@@ -56,6 +56,7 @@ struct filesystem {
 };
 
 #define RESIDENT_MOST 18
+#define DROP_MOST 256
 
 /* Addresses [start, end). */
 struct run {
@@ -69,6 +70,8 @@ struct kernel {
 	int (*unmap)(void *addr, size_t length);
 	int (*protect)(void *addr, size_t length, int prot);
 	int (*advise)(void *addr, size_t length, int advice);
+	/* MADV_DONTNEED of up to DROP_MOST ranges at once, by process_madvise(2) of Linux 6.14. */
+	int (*drop)(const struct run *runs, size_t count);
 	/* mremap(2). */
 	void *(*remap)(void *addr, size_t old, size_t new, int flags, void *to);
 	/* fstat(2). */
@@ -164,6 +167,8 @@ void sys_futex_wake(uint32_t *word);
 void sys_yield(void);
 void sys_sleep(void);
 int sys_getpid(void);
+/* Bytes of memory that this machine has, by sysinfo(2); 0 if it can't be told. */
+uint64_t sys_memory(void);
 /* readlink(2) into a string; its length, or -errno. ENAMETOOLONG if it does not fit. */
 int sys_readlink(const char *path, char *buffer, size_t size);
 /* This thread's alternate signal stack; false if it has none. */

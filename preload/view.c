@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "arena.h"
 #include "budget.h"
 #include "config.h"
 #include "description.h"
@@ -29,6 +30,8 @@ struct span {
 	enum kind kind;
 	size_t page;
 	size_t count;
+	/* Other views may look at the same pages: see view_map_crowded. */
+	bool crowded;
 };
 
 /* Budget: a handful of loads, one clock reading, an atomic operation for each 64 pages, 30-40 ns
@@ -142,10 +145,15 @@ enum reason view_excuse(const struct view_request *request)
 	return REASON_none;
 }
 
+static bool only_reads(enum kind kind)
+{
+	return kind == KIND_READ_SHARED || kind == KIND_READ_PRIVATE;
+}
+
 /* Whether views of that kind may have addresses in common. */
 static bool may_share(enum kind kind)
 {
-	return (kind == KIND_READ_SHARED || kind == KIND_READ_PRIVATE) && config_program_shares();
+	return only_reads(kind) && config_program_shares();
 }
 
 /* Notes that a small mapping passed; true if one had passed before, or need not. */
@@ -190,8 +198,9 @@ static void *add_layer(struct description *d, const struct fd_entry *entry, uint
 		.owner = state & FD_HANDLE,
 		.fd = request->fd,
 		.kind = span->kind,
-		.shared = may_share(span->kind),
+		.shared = may_share(span->kind) || span->crowded,
 		.tmpfs = d->tmpfs,
+		.crowded = span->crowded,
 		.size = bytes_wanted(request, size),
 		.page = span->page,
 		.count = span->count,
@@ -306,6 +315,72 @@ static void *map_slowly(const struct view_request *request, const struct span *s
 	return p;
 }
 
+/* Memory that the program may do anything with. */
+static bool is_plain_memory(const struct view_request *request)
+{
+	return request->addr == NULL && request->offset == 0 &&
+	       (request->flags & ~MAP_NORESERVE) == (MAP_PRIVATE | MAP_ANONYMOUS) &&
+	       request->prot == (PROT_READ | PROT_WRITE) && request->length > 0 &&
+	       request->length <= ARENA_LARGEST;
+}
+
+static void *map_memory(const struct view_request *request)
+{
+	static bool asked; /* atomic */
+	struct lock_hold hold;
+
+	if (!is_plain_memory(request))
+		return NULL;
+	if (!__atomic_load_n(&asked, __ATOMIC_RELAXED) && !lock_held()) {
+		hold = lock_take(LOCK_VIEWS);
+		__atomic_store_n(&asked, true, __ATOMIC_RELAXED);
+		if (!region_has_retreated())
+			arena_reserve_anonymous();
+		lock_drop(LOCK_VIEWS, hold);
+	}
+	return arena_map(request->length);
+}
+
+/* A view of pages that others look at too; this program's views of its file must be so many that
+ * they fill all layers, or it would have got one of its own. */
+static void *map_shared(const struct view_request *request)
+{
+	unsigned int shift = sys_page_shift();
+	const struct span span = {
+		.kind = kind_of(request),
+		.page = (size_t)(request->offset >> shift),
+		.count = (request->length + ((size_t)1 << shift) - 1) >> shift,
+		.crowded = true,
+	};
+	enum reason reason;
+	void *p = only_reads(span.kind) ? map_slowly(request, &span, &reason) : NULL;
+
+	if (p != NULL)
+		stats_add(COUNT_shared_views, 1);
+	return p;
+}
+
+void *view_map_crowded(const struct view_request *request, enum reason reason)
+{
+	bool crowded = budget_is_crowded();
+	void *p = NULL;
+
+	if (config.dry_run || tls.vfork_child || (!crowded && !(config.modes & MODE_anon)))
+		return NULL;
+	if (reason == REASON_anonymous) {
+		p = map_memory(request);
+	} else if (crowded && (config.modes & MODE_mmap) && view_excuse(request) == REASON_none) {
+		if (reason == REASON_layers)
+			return map_shared(request);
+		if ((request->flags & MAP_TYPE) == MAP_PRIVATE)
+			p = arena_copy(request->fd, request->offset, request->length,
+				       (request->prot & PROT_WRITE) != 0);
+	}
+	if (p != NULL)
+		stats_view_begins(request->length);
+	return p;
+}
+
 static bool may_tidy(void)
 {
 	return config.active && !config.dry_run && !tls.vfork_child && !lock_held();
@@ -371,6 +446,8 @@ void view_tend(void)
 	if (!region_has_retreated() && !budget_is_crowded() &&
 	    kernel.address_limit() == UINT64_MAX && estate_reserve())
 		estate_take_reserve();
+	if (!region_has_retreated())
+		arena_reserve();
 	lock_drop(LOCK_VIEWS, hold);
 	if (budget_is_near())
 		description_relieve();

@@ -29,6 +29,15 @@ struct view_request {
 /* Answers mmap with a view; NULL and the reason why it must be passed through. */
 void *view_map(const struct view_request *request, enum reason *ret_reason);
 
+/* Answers mmap without a mapping of its own where the kernel refuses more of them (budget.h), or
+ * where memory was asked for and mode anon is on; NULL if that can't be. `reason` is why the
+ * request is no view. */
+void *view_map_crowded(const struct view_request *request, enum reason reason);
+
+/* Whether one of the pages there is of a copy in the arena (arena.h), and whether one is of a
+ * writable one. */
+bool view_is_copy(const void *addr, size_t length, bool *ret_writable);
+
 /* Whether a request could ever become a view, by its arguments alone; REASON_none if so. */
 enum reason view_excuse(const struct view_request *request);
 
@@ -57,7 +66,7 @@ size_t view_run(void *addr, size_t length, bool *ret_live);
 int view_cover(void *addr, size_t length);
 void view_covered(void *addr, size_t length, bool succeeded);
 
-/* Whether a view there is writable and private (kind D). */
+/* Whether a view there is writable and private: kind D, or memory. */
 bool view_writes_privately(const void *addr);
 
 /* What the program had attached over pages from `addr` on (shmat) has been detached, and has left a
@@ -68,8 +77,9 @@ void view_detached(void *addr);
 bool view_none(void *addr, size_t length);
 
 /* The kernel has refused, by errno: ends what regions are idle and, if it was for want of memory
- * where there is a limit on address space, gives back all that is not in use, for good; or, if there
- * are too many mappings, lets the reserve go. True if trying again makes sense. errno is left alone.
+ * where there is a limit on address space, gives back all that is not in use, for good; or, if
+ * there are too many mappings, lets the reserve go. True if trying again makes sense. errno is left
+ * alone.
  */
 bool view_relieve(void);
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "arena.h"
 #include "description.h"
 #include "estate.h"
 #include "fd.h"
@@ -78,6 +79,13 @@ static void cleanse(struct region *region, size_t first, size_t count)
 {
 	int fd = descriptor_of(region);
 
+	if (region_is_memory(region)) {
+		if (region_restore(region, first, count, -1))
+			region_unclaim_locked(region, first, count);
+		else
+			region_retire(region, first, count);
+		return;
+	}
 	if (fd < 0 || !region_restore(region, first, count, fd)) {
 		region_retire(region, first, count);
 		region_settle_locked(region);
@@ -174,6 +182,16 @@ static int end_outside(void *addr, size_t length, int (*unmap)(void *addr, size_
 	return answer;
 }
 
+/* Whether no page of a view bears a mark. They are the caller's, so nobody else gives them any. */
+static bool is_unmarked(const struct region *region, struct inside in)
+{
+	if (__atomic_load_n(&region->marked, __ATOMIC_SEQ_CST) == 0)
+		return true;
+	/* A program that protects some of its memory does not pay for it with all. */
+	return region_is_memory(region) && pages_mark_of(in.first) == MARK_NONE &&
+	       pages_mark_run(in.first, in.end) == in.end;
+}
+
 int view_unmap(void *addr, size_t length, int (*unmap)(void *addr, size_t length))
 {
 	size_t page_mask = ((size_t)1 << estate.page_shift) - 1;
@@ -191,16 +209,18 @@ int view_unmap(void *addr, size_t length, int (*unmap)(void *addr, size_t length
 		return unmap(addr, length);
 	region = estate_owner(in.first);
 	if (region != NULL && in.end - in.first == length >> estate.page_shift &&
-	    in.end <= region->first + region->pages &&
-	    __atomic_load_n(&region->marked, __ATOMIC_SEQ_CST) == 0) {
+	    in.end <= region->first + region->pages && is_unmarked(region, in)) {
 		region_unclaim(region, in.first, in.end - in.first);
 		stats_view_ends();
+		if (region_is_memory(region))
+			arena_tidy();
 		return 0;
 	}
 	answer = end_outside(addr, length, unmap);
 	if (answer != 0 || lock_held())
 		return answer;
 	end_inside(in);
+	arena_tidy();
 	stats_view_ends();
 	return 0;
 }
@@ -408,7 +428,28 @@ bool view_writes_privately(const void *addr)
 {
 	const struct region *region = estate_owner(estate_page(addr));
 
-	return region != NULL && region->kind == KIND_WRITE_PRIVATE;
+	return region != NULL && region->kind >= KIND_WRITE_PRIVATE;
+}
+
+bool view_is_copy(const void *addr, size_t length, bool *ret_writable)
+{
+	struct inside in = inside_of(addr, length);
+	bool found = false;
+
+	*ret_writable = false;
+	for (size_t page = in.first; page < in.end; page++) {
+		const struct region *region = estate_owner(page);
+
+		if (region == NULL || region->kind <= KIND_ANONYMOUS)
+			continue;
+		/* What the program has mapped there is its own. */
+		if (pages_mark_of(page) == MARK_FOREIGN)
+			continue;
+		found = true;
+		*ret_writable |=
+			region->kind == KIND_COPY_WRITE || pages_mark_of(page) != MARK_NONE;
+	}
+	return found;
 }
 
 /* This advice means nothing to what is mapped, and is refused where nothing is. */

@@ -58,7 +58,7 @@ if [ -n "$(${CC%% *} -print-multiarch 2>/dev/null)" ] && [ "$(uname -m)" = x86_6
 	gcc -m32 -o "$tmp/empty32" "$tmp/empty.c" 2>/dev/null; then
 	check 'for 32-bit programs' installs ARCH=i386 BUILD=build/i386 CFLAGS=-O0 build/i386/libmapcoalesce.so
 	check '  install' installs install
-	check '  --version' [ "$("$launcher" --version | grep -c 'i386 (')" = 1 ]
+	check '  --version' [ "$("$launcher" --version | grep -c 'the other word size (')" = 1 ]
 	"$launcher" -o "$tmp/stats" true 2>"$tmp/said"
 	check '  a 64-bit program is served, without a word' \
 		[ "$(grep -c '"program"' "$tmp/stats") $(wc -c <"$tmp/said")" = '1 0' ]

@@ -365,6 +365,12 @@ void fake_protect_pages(void *addr, size_t length, int prot)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* As an older kernel. */
+static int fake_drop(const struct run *runs, size_t count)
+{
+	return -ENOSYS;
+}
+
 static int fake_advise(void *addr, size_t length, int advice)
 {
 	int error;
@@ -495,6 +501,7 @@ void fake_install(void)
 		.unmap = fake_unmap,
 		.protect = fake_protect,
 		.advise = fake_advise,
+		.drop = fake_drop,
 		.remap = fake_remap,
 		.stat = fake_stat,
 		.filesystem = fake_filesystem,
