@@ -226,6 +226,16 @@ static inline uint64_t *stale_word_of(size_t page)
 	return &chunk_of(page)->stale[within(page) / 64];
 }
 
+/* The compiler's own takes a function of libgcc where the processor may have no instruction. */
+static size_t count_bits(uint64_t word)
+{
+	size_t n = 0;
+
+	for (; word != 0; word &= word - 1)
+		n++;
+	return n;
+}
+
 void pages_soil(size_t first, size_t count)
 {
 	size_t end = first + count;
@@ -236,7 +246,7 @@ void pages_soil(size_t first, size_t count)
 			mask_of(page, end) & __atomic_load_n(word_of(page), __ATOMIC_SEQ_CST);
 		uint64_t before = __atomic_fetch_or(stale_word_of(page), mask, __ATOMIC_SEQ_CST);
 
-		n += (size_t)__builtin_popcountll(mask & ~before);
+		n += count_bits(mask & ~before);
 	}
 	__atomic_fetch_add(&soiled, n, __ATOMIC_RELAXED);
 }
@@ -255,7 +265,7 @@ void pages_scrub(size_t first, size_t count)
 		uint64_t mask = mask_of(page, end);
 		uint64_t before = __atomic_fetch_and(stale_word_of(page), ~mask, __ATOMIC_SEQ_CST);
 
-		n += (size_t)__builtin_popcountll(mask & before);
+		n += count_bits(mask & before);
 	}
 	__atomic_fetch_sub(&soiled, n, __ATOMIC_RELAXED);
 }

@@ -65,20 +65,31 @@ static int real_advise(void *addr, size_t length, int advice)
 static int real_drop(const struct run *runs, size_t count)
 {
 #ifdef SYS_process_madvise
-	struct iovec ranges[DROP_MOST];
-	size_t bytes = 0;
-	long answer;
+	/* So many at a time: a frame is to stay small. */
+	struct iovec ranges[48];
 
-	for (size_t i = 0; i < count; i++) {
-		ranges[i].iov_base = runs[i].start;
-		ranges[i].iov_len = (size_t)(runs[i].end - runs[i].start);
-		bytes += ranges[i].iov_len;
+	while (count > 0) {
+		size_t part = count < sizeof(ranges) / sizeof(ranges[0])
+				      ? count
+				      : sizeof(ranges) / sizeof(ranges[0]);
+		size_t bytes = 0;
+		long answer;
+
+		for (size_t i = 0; i < part; i++) {
+			ranges[i].iov_base = runs[i].start;
+			ranges[i].iov_len = (size_t)(runs[i].end - runs[i].start);
+			bytes += ranges[i].iov_len;
+		}
+		answer = SYS_5(SYS_process_madvise, OUR_PIDFD, ranges, part, MADV_DONTNEED, 0);
+		test_point();
+		if (answer < 0)
+			return (int)answer;
+		if ((size_t)answer != bytes)
+			return -EINVAL;
+		runs += part;
+		count -= part;
 	}
-	answer = SYS_5(SYS_process_madvise, OUR_PIDFD, ranges, count, MADV_DONTNEED, 0);
-	test_point();
-	if (answer < 0)
-		return (int)answer;
-	return (size_t)answer == bytes ? 0 : -EINVAL;
+	return 0;
 #else
 	(void)runs;
 	(void)count;
