@@ -3,6 +3,7 @@
 # programs of it need an emulator ($RUNNER), in that. It prints the same with the library, which is at
 # work; so it does in panes.
 # limit: 120
+# shellcheck disable=SC2317 # check calls the function
 . "$(dirname "$0")/../lib.sh"
 
 # smoke WORLD [VAR=VALUE]...
