@@ -203,7 +203,7 @@ mutants: all test-programs
 
 bench: all
 	@tests/setup check bench
-	@$(TEST_ENV) tests/bench/run
+	@$(TEST_ENV) tests/bench/run $(BENCH)
 
 # hooks.def is a table, and not formatted. Test programs and benchmarks stand alone, and say themselves
 # that they want _GNU_SOURCE.
@@ -268,7 +268,8 @@ help:
 		'make check-suites   test suites of other projects, under the library' \
 		'make fuzz           random operations, native against preloaded, for SECONDS=60' \
 		'make mutants        do the tests see faults that are put in?' \
-		'make bench          measure: tables and plots in build/bench, in less than 20 minutes' \
+		'make bench          measure: tables and plots in build/bench, in less than 20 minutes;' \
+		'                    BENCH="--publish" puts the plots into the README, BENCH="ld maps" selects' \
 		'make lint           format and static checks' \
 		'make format         make the sources pass the first of them' \
 		'make install        into PREFIX (/usr/local), LIBDIR ($(LIBDIR)), below DESTDIR' \

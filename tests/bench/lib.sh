@@ -216,7 +216,8 @@ set style data histogram
 set style histogram clustered gap 1
 set style fill solid 0.8 noborder
 set yrange [0:*]
-set xtics noenhanced
+set xtics noenhanced rotate by -15 nomirror
+set bmargin 7
 plot for [i=2:*] '$data' using i:xtic(1) title columnheader(i)
 END
 }

@@ -1,7 +1,7 @@
 # One small mapping at a time: 4 KiB at a random place in a cached file of 64 MiB. Sourced by run.
 # shellcheck shell=sh disable=SC2154
 
-rounds=$(pick 5 3 7)
+rounds=$(pick 4 3 7)
 times=$(pick 100000 20000)
 helper mapone
 cd "$work" || exit

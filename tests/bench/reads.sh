@@ -4,7 +4,7 @@
 
 helper readone
 helper peak
-rounds=$(pick 5 2 7)
+rounds=$(pick 3 2 7)
 file=$work/reads-file
 head -c $((64 << 20)) /dev/urandom >"$file"
 cat "$file" >/dev/null

@@ -4,7 +4,7 @@
 . "$root/tests/works.sh"
 helper peak
 make -s -C "$root" BUILD="$BUILD" test-programs >&2
-rounds=$(pick 5 3 40)
+rounds=$(pick 4 3 40)
 size=$(pick 4 1)
 
 printf '%s\n\n' "Natively and with the library in LD_PRELOAD, $rounds pairs of runs each, in turn; mean ratios with

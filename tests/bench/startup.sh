@@ -35,7 +35,7 @@ if ! have g++; then
 	say "no g++ here: no compile"
 	return 0
 fi
-rounds=$(pick 6 2 25)
+rounds=$(pick 4 2 25)
 source=$root/examples/gc/templates.cc
 say "compiles"
 round=0

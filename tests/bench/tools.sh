@@ -13,7 +13,7 @@ for archive in clangSema LLVMCodeGen LLVMAnalysis LLVMSupport; do
 		exit 77
 	}
 done
-rounds=$(pick 4 2 11)
+rounds=$(pick 3 2 11)
 helper peak
 sema=$(pick "$llvm/libclangSema.a" "$llvm/libLLVMSupport.a")
 codegen=$llvm/libLLVMCodeGen.a
