@@ -95,6 +95,9 @@ uint64_t advice_reread(const struct advice_file *file);
 /* Adds what each mode would have saved on that file. */
 void advice_savings(const struct advice_file *file, struct advice_saving savings[MODE_COUNT]);
 
+/* The same of anonymous memory, if each of its mappings ends. */
+void advice_memory_savings(struct advice_saving savings[MODE_COUNT]);
+
 /* A fork's child begins with no files. */
 void advice_forked(void);
 

@@ -13,7 +13,7 @@
 #include "tls.h"
 
 /* Of each part. */
-#define PART_BYTES ((size_t)1 << 34)
+#define PART_BYTES ((uint64_t)1 << 34)
 #define TINY_PAGES 64
 /* Stale pages that are not worth a call yet. */
 #define STALE_ENOUGH 512

@@ -183,6 +183,7 @@ static void add_savings(struct text *text)
 	for (unsigned int i = 0; i < advice_count(); i++)
 		advice_savings(advice_at(i), savings);
 	advice_savings(advice_others(), savings);
+	advice_memory_savings(savings);
 	savings[MODE_BIT_plugins] = (struct advice_saving){plugins, 10 * plugins};
 	for (unsigned int i = 0; i < MODE_COUNT; i++) {
 		if (savings[i].calls == 0)

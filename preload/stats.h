@@ -67,7 +67,7 @@
 	X(retreat)       /* after mlockall, or a limit on address space: no new regions */         \
 	X(reentered)     /* called while this thread was inside the library */                     \
 	X(child)         /* a vfork child */                                                       \
-	X(large)         /* a read of more than 64 KiB */                                            \
+	X(large)         /* a read of more than 64 KiB */                                          \
 	X(untracked)     /* a read of a descriptor not seen being made */                          \
 	X(direct)        /* a read with O_DIRECT, or of a file that may differ from its mapping */ \
 	X(cold)          /* a read of a file that is not all in memory, as it seems */             \

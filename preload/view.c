@@ -91,14 +91,20 @@ static void *confirm(void *p, const struct fd_entry *entry, uint64_t state,
 static void *map_slowly(const struct view_request *request, const struct span *span,
 			enum reason *ret_reason);
 
-void *view_map(const struct view_request *request, enum reason *ret_reason)
+static struct span span_of(const struct view_request *request)
 {
 	unsigned int shift = sys_page_shift();
-	struct span span = {
+
+	return (struct span){
 		.kind = kind_of(request),
 		.page = (size_t)(request->offset >> shift),
 		.count = (request->length + ((size_t)1 << shift) - 1) >> shift,
 	};
+}
+
+void *view_map(const struct view_request *request, enum reason *ret_reason)
+{
+	struct span span = span_of(request);
 	const struct fd_entry *entry = fd_find(request->fd);
 	const struct description *d;
 	uint64_t state;
@@ -345,16 +351,12 @@ static void *map_memory(const struct view_request *request)
  * they fill all layers, or it would have got one of its own. */
 static void *map_shared(const struct view_request *request)
 {
-	unsigned int shift = sys_page_shift();
-	const struct span span = {
-		.kind = kind_of(request),
-		.page = (size_t)(request->offset >> shift),
-		.count = (request->length + ((size_t)1 << shift) - 1) >> shift,
-		.crowded = true,
-	};
+	struct span span = span_of(request);
 	enum reason reason;
-	void *p = only_reads(span.kind) ? map_slowly(request, &span, &reason) : NULL;
+	void *p;
 
+	span.crowded = true;
+	p = only_reads(span.kind) ? map_slowly(request, &span, &reason) : NULL;
 	if (p != NULL)
 		stats_add(COUNT_shared_views, 1);
 	return p;

@@ -74,6 +74,20 @@ check '  4097 reads' grep -q '^    4097 reads (65536 bytes), ' "$tmp/report"
 check '  what read would save' grep -qE '^  mode read would save about [0-9]{4} system calls and' "$tmp/report"
 check '  no other mode would' [ "$(grep -c '^  mode' "$tmp/report")" = 1 ]
 
+# Memory by the page.
+cat >"$tmp/memory.c" <<'END'
+#include <sys/mman.h>
+int main(void)
+{
+	for (int i = 0; i < 1000; i++)
+		munmap(mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+	return 0;
+}
+END
+# shellcheck disable=SC2086 # CC may hold flags
+$CC -w -o "$tmp/memory" "$tmp/memory.c" && dry "$tmp/memory" 2>"$tmp/report"
+check 'what anon would save' grep -q '^  mode anon (off) would save about 199[0-9] system calls and' "$tmp/report"
+
 # One text with one write; a program that makes no such call hears that too.
 strace -s 4096 -e trace=write -E MAPCOALESCE_DRY_RUN=1 -E LD_PRELOAD="$BUILD/libmapcoalesce.so" \
 	-o "$tmp/calls" true 2>"$tmp/report"
