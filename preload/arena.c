@@ -56,7 +56,9 @@ static void reserve(enum kind kind)
 
 	if (part->region != NULL || retreated || !estate_reserve() || estate_is_narrow())
 		return;
-	request.size = PART_BYTES < estate.bytes / 8 ? PART_BYTES : estate.bytes / 8;
+	request.size = estate.bytes / 8;
+	if (request.size > PART_BYTES)
+		request.size = PART_BYTES;
 	if (config.tiny)
 		request.size = (uint64_t)TINY_PAGES << estate.page_shift;
 	region = region_create(&request, &reason);
