@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGES 700
+#define PAGES ((size_t)700)
 
 static size_t page;
 static char path[4096];
