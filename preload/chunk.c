@@ -17,7 +17,14 @@ uint16_t chunk_cells[CHUNK_CELLS];
  * reads and 4 % of the processor time. */
 static bool is_reader(void)
 {
-	return config_program_shares() || config_program_is_bfd();
+	static uint8_t known; /* atomic; 0: not yet asked, 1: no, 2: yes */
+	uint8_t is = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (is == 0) {
+		is = config_program_shares() || config_program_is_bfd() ? 2 : 1;
+		__atomic_store_n(&known, is, __ATOMIC_RELAXED);
+	}
+	return is == 2;
 }
 
 /* Whether the chunk is to be bought with this read, which counts so much. */
