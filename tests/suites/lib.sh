@@ -60,10 +60,11 @@ count() {
 
 # A name that was seen with another result natively, too, says nothing.
 drop_flaky() {
-	sed 's/^[A-Z ]*: //' "$3.flaky" | sort -u >"$3.names"
+	sed 's/^[A-Z0-9 ]*: //' "$3.flaky" | sort -u >"$3.names"
 	for list in "$1" "$2"; do
-		awk 'NR == FNR { flaky[$0]; next }
-			{ name = $0; sub(/^[A-Z ]*: /, "", name) }
+		# Not NR == FNR: while nothing is flaky, the first file is empty.
+		awk 'FILENAME == ARGV[1] { flaky[$0]; next }
+			{ name = $0; sub(/^[A-Z0-9 ]*: /, "", name) }
 			!(name in flaky)' "$3.names" "$list" >"$list.steady"
 	done
 }

@@ -29,7 +29,11 @@ stressed() {
 
 # shellcheck disable=SC2317 # called by results
 again() {
-	: >again
+	# What is not tried again is as it was.
+	for again_name in $tried; do echo "$again_name"; done >names
+	awk 'FILENAME == ARGV[1] { tried[$0]; next }
+		{ name = $0; sub(/^[A-Z0-9 ]*: /, "", name) }
+		!(name in tried)' names native >again
 	for again_name in $tried; do
 		stressed env "$again_name" again
 	done
